@@ -1,0 +1,5 @@
+//! The pure engine: values in, values out. Nothing here reads a file, an environment or a flag.
+
+pub mod arch;
+pub mod source;
+pub mod tag;

@@ -94,11 +94,12 @@ impl TagRange {
         })
     }
 
-    /// Whether anything newer than `tag` and than every number in the range lies in it.
-    pub fn is_open_after(&self, tag: &Tag) -> bool {
+    /// Whether a commit that comes after `tag` and is no release itself lies in the range.
+    pub fn contains_after(&self, tag: &Tag) -> bool {
         use pep440_rs::Operator as Op;
         self.specifiers.iter().all(|specifier| match specifier.operator() {
-            Op::GreaterThan | Op::GreaterThanEqual => *specifier.version() <= tag.0,
+            Op::LessThan | Op::LessThanEqual => tag.0 < *specifier.version(),
+            Op::GreaterThan | Op::GreaterThanEqual => tag.0 >= *specifier.version(),
             Op::NotEqual | Op::NotEqualStar => true,
             _ => false,
         })
@@ -130,10 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn main_lies_in_ranges_without_an_upper_end() {
+    fn a_commit_lies_just_above_its_newest_tag() {
         let newest = tag("2.3.2.post1");
-        assert!(">=2.1.0".parse::<TagRange>().expect("range").is_open_after(&newest));
-        assert!(!"<2.2.6".parse::<TagRange>().expect("range").is_open_after(&newest));
-        assert!("".parse::<TagRange>().expect("range").is_open_after(&newest));
+        let after = |range: &str, tag: &Tag| range.parse::<TagRange>().expect("range").contains_after(tag);
+        assert!(after(">=2.1.0", &newest) && after("", &newest) && !after("<2.2.6", &newest));
+        assert!(after("<2.2.6", &tag("2.2.5")) && !after("<=2.2.5", &tag("2.2.5")));
     }
 }

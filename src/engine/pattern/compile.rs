@@ -1,0 +1,183 @@
+//! From the text of a pattern to what the matcher compares.
+
+use tree_sitter::Node;
+
+use super::metavariable::{self, Metavariable, Piece};
+use crate::engine::syntax::language::{Language, Parsed, significant_children};
+
+/// A piece of source code with metavariables, ready to be matched.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    /// As it was written.
+    pub text: String,
+    /// Whose code it is.
+    pub language: Language,
+    pub(super) nodes: Vec<PatternNode>,
+    pub(super) words: Vec<String>,
+}
+
+/// What one place of a pattern wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PatternNode {
+    /// A named node, whatever it is.
+    One(Option<String>),
+    /// Any number of nodes.
+    Many(Option<String>),
+    /// A string literal with this content, whatever its quotes and prefix.
+    Literal(Vec<Piece>),
+    /// A node without children.
+    Leaf { kind: String, text: String },
+    /// A node with these children; comments and commas do not count.
+    Branch { kind: String, children: Vec<PatternNode> },
+}
+
+/// A text that is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// The grammar cannot read it.
+    #[error("the pattern is no valid {language:?} code: `{text}`")]
+    Syntax {
+        /// The pattern.
+        text: String,
+        /// Whose code it should be.
+        language: Language,
+    },
+    /// Nothing is in it.
+    #[error("the pattern is empty")]
+    Empty,
+    /// It would match everywhere.
+    #[error("the pattern `{text}` is a metavariable alone and would match everything")]
+    Everything {
+        /// The pattern.
+        text: String,
+    },
+}
+
+impl Pattern {
+    /// Compiles a pattern: one expression or statement, several statements that follow each other, or several
+    /// elements of a list (a text that ends in a comma).
+    pub fn new(language: Language, text: &str) -> Result<Self, PatternError> {
+        let written = text.trim();
+        if written.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        let encoded = metavariable::encode(written);
+        let nodes = frames(language, &encoded)
+            .iter()
+            .find_map(|frame| frame.read(language, &encoded))
+            .ok_or_else(|| PatternError::Syntax { text: written.to_string(), language })?;
+        if matches!(nodes.as_slice(), [PatternNode::One(_) | PatternNode::Many(_)]) {
+            return Err(PatternError::Everything { text: written.to_string() });
+        }
+        let mut words = Vec::new();
+        nodes.iter().for_each(|node| collect_words(node, &mut words));
+        Ok(Self { text: written.to_string(), language, nodes, words })
+    }
+
+    /// Whether a file can hold a match at all, judged without parsing it.
+    pub fn may_match(&self, bytes: &[u8]) -> bool {
+        self.words.iter().all(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
+    }
+}
+
+/// The code around a pattern that makes it a whole file, and the kind of node whose children it then is.
+struct Frame {
+    before: &'static str,
+    after: &'static str,
+    container: &'static str,
+    unwrap: bool,
+}
+
+fn frames(language: Language, text: &str) -> Vec<Frame> {
+    let frame = |before, after, container, unwrap| Frame { before, after, container, unwrap };
+    let elements = text.ends_with(',');
+    match language {
+        Language::Python if elements => vec![frame("[", "]", "list", false)],
+        Language::Python => vec![frame("", "\n", "module", true)],
+        Language::Cpp if elements => vec![frame("void f() { x = {", "}; }", "initializer_list", false)],
+        Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
+            vec![
+                frame("void f() {\n", "\n}", "compound_statement", false),
+                frame("", "\n", "translation_unit", false),
+            ]
+        }
+        Language::Cpp => {
+            vec![
+                frame("void f() {\n", ";\n}", "compound_statement", true),
+                frame("", "\n", "translation_unit", true),
+            ]
+        }
+    }
+}
+
+impl Frame {
+    fn read(&self, language: Language, text: &str) -> Option<Vec<PatternNode>> {
+        let whole = format!("{}{text}{}", self.before, self.after);
+        let parsed = Parsed::new(language, whole.into_bytes().into()).ok()?;
+        if parsed.root().has_error() {
+            return None;
+        }
+        let container = crate::engine::syntax::language::descendants(parsed.root())
+            .find(|node| node.kind() == self.container && node.start_byte() <= self.before.len())?;
+        let children: Vec<Node<'_>> =
+            significant_children(container).into_iter().filter(Node::is_named).collect();
+        match children.as_slice() {
+            [] => None,
+            [only] if self.unwrap => Some(vec![convert(&parsed, without_statement(*only))]),
+            several => Some(several.iter().map(|node| convert(&parsed, *node)).collect()),
+        }
+    }
+}
+
+/// The expression of an expression statement, which may stand anywhere; other nodes as they are.
+fn without_statement(node: Node<'_>) -> Node<'_> {
+    match node.named_child(0) {
+        Some(child) if node.kind() == "expression_statement" && node.named_child_count() == 1 => child,
+        _ => node,
+    }
+}
+
+fn convert(parsed: &Parsed, node: Node<'_>) -> PatternNode {
+    let text = parsed.text(node);
+    match metavariable::decode(text.trim_end_matches(';')) {
+        Some(Metavariable::One(name)) if node.kind() != "block" => return PatternNode::One(name),
+        Some(Metavariable::Many(name)) if node.kind() != "block" => return PatternNode::Many(name),
+        _ => {}
+    }
+    if let Some(content) = literal_content(node) {
+        let content = String::from_utf8_lossy(&parsed.bytes[content]).into_owned();
+        return PatternNode::Literal(metavariable::pieces(&content));
+    }
+    if node.child_count() == 0 {
+        return PatternNode::Leaf { kind: node.kind().to_string(), text };
+    }
+    let children = significant_children(node).into_iter().map(|child| convert(parsed, child)).collect();
+    PatternNode::Branch { kind: node.kind().to_string(), children }
+}
+
+/// The range between the quotes of a string literal.
+pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> {
+    if !matches!(node.kind(), "string" | "string_literal") {
+        return None;
+    }
+    let last = u32::try_from(node.child_count()).ok()?.checked_sub(1)?;
+    Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+}
+
+fn collect_words(node: &PatternNode, words: &mut Vec<String>) {
+    let mut add = |text: &str| {
+        let is_word = text.bytes().any(|byte| byte.is_ascii_alphanumeric());
+        if is_word && !words.iter().any(|word| word == text) {
+            words.push(text.to_string());
+        }
+    };
+    match node {
+        PatternNode::One(_) | PatternNode::Many(_) => {}
+        PatternNode::Literal(pieces) => pieces.iter().for_each(|piece| match piece {
+            Piece::Text(text) => add(text),
+            Piece::Any(_) => {}
+        }),
+        PatternNode::Leaf { text, .. } => add(text),
+        PatternNode::Branch { children, .. } => children.iter().for_each(|child| collect_words(child, words)),
+    }
+}

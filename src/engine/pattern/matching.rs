@@ -1,0 +1,305 @@
+//! Finding the places of a file that a pattern describes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::compile::{Pattern, PatternNode, literal_content};
+use super::metavariable::Piece;
+use crate::engine::syntax::language::{Parsed, descendants, significant_children};
+
+/// What a metavariable stands for at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// Its bytes in the file.
+    pub range: Range<usize>,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the metavariables of a pattern stand for at one place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bindings(BTreeMap<String, Bound>);
+
+impl Bindings {
+    /// What one metavariable stands for, named without its `$`.
+    pub fn get(&self, name: &str) -> Option<&Bound> {
+        self.0.get(name)
+    }
+
+    /// All metavariables in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Bound)> {
+        self.0.iter().map(|(name, bound)| (name.as_str(), bound))
+    }
+
+    /// Binds a name; `false` where it stands for another text already.
+    fn bind(&mut self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> bool {
+        let Some(name) = name else { return true };
+        let text = String::from_utf8_lossy(&parsed.bytes[range.clone()]).into_owned();
+        match self.0.get(name) {
+            Some(bound) => same_code(&bound.text, &text),
+            None => {
+                self.0.insert(name.clone(), Bound { range, text });
+                true
+            }
+        }
+    }
+}
+
+fn same_code(one: &str, other: &str) -> bool {
+    one.split_whitespace().eq(other.split_whitespace())
+}
+
+/// A place of a file that a pattern describes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// From the first byte to the last.
+    pub range: Range<usize>,
+    /// The nodes that were matched, one after the other; one for a pattern of one node.
+    pub nodes: Vec<Range<usize>>,
+    /// What the metavariables stand for.
+    pub bindings: Bindings,
+    /// Whether the grammar could not read this place for certain.
+    pub uncertain: bool,
+}
+
+impl Pattern {
+    /// All places in a file, macro bodies included, in order. A place within another is found too.
+    pub fn find_all(&self, parsed: &Parsed) -> Vec<Match> {
+        if parsed.language != self.language || !self.may_match(&parsed.bytes) {
+            return Vec::new();
+        }
+        let mut found: Vec<Match> = parsed.roots().flat_map(|root| self.find_below(parsed, root)).collect();
+        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
+        found.dedup_by(|one, other| one.range == other.range);
+        found
+    }
+
+    fn find_below(&self, parsed: &Parsed, root: Node<'_>) -> Vec<Match> {
+        match self.nodes.as_slice() {
+            [_] => descendants(root).filter_map(|node| self.match_node(parsed, node)).collect(),
+            several => descendants(root)
+                .filter(|node| node.named_child_count() >= several.len())
+                .flat_map(|parent| self.match_children(parsed, parent))
+                .collect(),
+        }
+    }
+
+    /// Matches a pattern of one node at exactly this node.
+    pub fn match_node(&self, parsed: &Parsed, node: Node<'_>) -> Option<Match> {
+        let [pattern] = self.nodes.as_slice() else { return None };
+        let mut bindings = Bindings::default();
+        matches(pattern, node, parsed, &mut bindings).then(|| Match {
+            range: node.byte_range(),
+            nodes: vec![node.byte_range()],
+            bindings,
+            uncertain: parsed.is_uncertain(node),
+        })
+    }
+
+    fn match_children(&self, parsed: &Parsed, parent: Node<'_>) -> Vec<Match> {
+        let children: Vec<Node<'_>> =
+            significant_children(parent).into_iter().filter(Node::is_named).collect();
+        children.windows(self.nodes.len()).filter_map(|window| self.match_siblings(parsed, window)).collect()
+    }
+
+    /// Matches a pattern of several nodes at exactly these siblings; as many as the pattern has are looked at.
+    pub fn match_siblings(&self, parsed: &Parsed, siblings: &[Node<'_>]) -> Option<Match> {
+        let siblings = siblings.get(..self.nodes.len())?;
+        let mut bindings = Bindings::default();
+        let all = self.nodes.iter().zip(siblings).all(|(pattern, node)| {
+            let node = if matches!(pattern, PatternNode::Branch { kind, .. } if kind == "expression_statement") {
+                *node
+            } else {
+                bare(*node)
+            };
+            matches(pattern, node, parsed, &mut bindings)
+        });
+        all.then(|| Match {
+            range: siblings.first().map_or(0, Node::start_byte)..siblings.last().map_or(0, Node::end_byte),
+            nodes: siblings.iter().map(Node::byte_range).collect(),
+            bindings,
+            uncertain: siblings.iter().any(|node| parsed.is_uncertain(*node)),
+        })
+    }
+
+    /// How many nodes follow each other in the pattern.
+    pub fn length(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The part of a pattern of several nodes that is one of them, as a pattern of its own.
+    pub fn part(&self, index: usize) -> Option<Pattern> {
+        let node = self.nodes.get(index)?.clone();
+        Some(Pattern { nodes: vec![node], ..self.clone() })
+    }
+
+    /// Whether the pattern speaks of a metavariable.
+    pub fn has(&self, name: &str) -> bool {
+        self.nodes.iter().any(|node| mentions(node, name))
+    }
+}
+
+/// A single statement's expression where the pattern itself is an expression.
+fn bare(node: Node<'_>) -> Node<'_> {
+    match node.named_child(0) {
+        Some(child) if node.kind() == "expression_statement" && node.named_child_count() == 1 => child,
+        _ => node,
+    }
+}
+
+fn mentions(node: &PatternNode, name: &str) -> bool {
+    match node {
+        PatternNode::One(bound) | PatternNode::Many(bound) => bound.as_deref() == Some(name),
+        PatternNode::Literal(pieces) => {
+            pieces.iter().any(|piece| matches!(piece, Piece::Any(Some(bound)) if bound == name))
+        }
+        PatternNode::Leaf { .. } => false,
+        PatternNode::Branch { children, .. } => children.iter().any(|child| mentions(child, name)),
+    }
+}
+
+fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &mut Bindings) -> bool {
+    match pattern {
+        PatternNode::One(name) => node.is_named() && bindings.bind(name, parsed, node.byte_range()),
+        PatternNode::Many(name) => bindings.bind(name, parsed, node.byte_range()),
+        PatternNode::Literal(pieces) => {
+            literal_content(node).is_some_and(|content| match_pieces(pieces, content, parsed, bindings))
+        }
+        PatternNode::Leaf { kind, text } => {
+            node.child_count() == 0
+                && (node.kind() == kind || (is_name(node.kind()) && is_name(kind)))
+                && parsed.bytes[node.byte_range()] == *text.as_bytes()
+        }
+        PatternNode::Branch { kind, children } => {
+            if node.kind() != kind {
+                return false;
+            }
+            match match_list(children, &significant_children(node), parsed, bindings) {
+                Some(bound) => {
+                    *bindings = bound;
+                    true
+                }
+                None => false,
+            }
+        }
+    }
+}
+
+fn is_name(kind: &str) -> bool {
+    kind.ends_with("identifier")
+}
+
+fn match_list(
+    patterns: &[PatternNode],
+    nodes: &[Node<'_>],
+    parsed: &Parsed,
+    bindings: &Bindings,
+) -> Option<Bindings> {
+    let Some((pattern, rest)) = patterns.split_first() else {
+        return nodes.is_empty().then(|| bindings.clone());
+    };
+    if let PatternNode::Many(name) = pattern {
+        return (0..=nodes.len()).find_map(|length| {
+            let mut bound = bindings.clone();
+            (bound.bind(name, parsed, span(&nodes[..length])) && nodes[..length].iter().all(Node::is_named))
+                .then(|| match_list(rest, &nodes[length..], parsed, &bound))?
+        });
+    }
+    let (node, others) = nodes.split_first()?;
+    let mut bound = bindings.clone();
+    matches(pattern, *node, parsed, &mut bound).then(|| match_list(rest, others, parsed, &bound))?
+}
+
+fn span(nodes: &[Node<'_>]) -> Range<usize> {
+    match (nodes.first(), nodes.last()) {
+        (Some(first), Some(last)) => first.start_byte()..last.end_byte(),
+        _ => 0..0,
+    }
+}
+
+/// Matches the content of a string literal; a metavariable takes as little as it can.
+fn match_pieces(pieces: &[Piece], content: Range<usize>, parsed: &Parsed, bindings: &mut Bindings) -> bool {
+    let Some((piece, rest)) = pieces.split_first() else { return content.is_empty() };
+    let bytes = &parsed.bytes[content.clone()];
+    match piece {
+        Piece::Text(text) => {
+            bytes.starts_with(text.as_bytes())
+                && match_pieces(rest, content.start + text.len()..content.end, parsed, bindings)
+        }
+        Piece::Any(name) => (0..=bytes.len()).any(|length| {
+            let mut bound = bindings.clone();
+            let taken = content.start..content.start + length;
+            let fits = bound.bind(name, parsed, taken.clone())
+                && match_pieces(rest, taken.end..content.end, parsed, &mut bound);
+            if fits {
+                *bindings = bound;
+            }
+            fits
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::syntax::Language;
+
+    fn found(language: Language, pattern: &str, text: &str) -> Vec<Match> {
+        let parsed = Parsed::new(language, text.as_bytes().into()).expect("parses");
+        Pattern::new(language, pattern).expect(pattern).find_all(&parsed)
+    }
+
+    fn python(pattern: &str, text: &str) -> usize {
+        found(Language::Python, pattern, text).len()
+    }
+
+    fn cpp(pattern: &str, text: &str) -> usize {
+        found(Language::Cpp, pattern, text).len()
+    }
+
+    #[test]
+    fn quotes_layout_comments_and_trailing_commas_do_not_matter() {
+        assert_eq!(python("f(\"-O3\", $X)", "f('-O3',  # why\n  y,\n)\n"), 1);
+        assert_eq!(python("v >= Version(\"$V\")", "if v >= Version('12.8'): pass\n"), 1);
+        assert_eq!(python("v >= Version(\"$V\")", "v <= Version('12.8')\n"), 0);
+        assert_eq!(python("f($X)", "# f(1)\ns = 'f(2)'\n"), 0);
+    }
+
+    #[test]
+    fn statements_match_consecutive_siblings() {
+        let pattern = "a.append(\"-gencode\")\na.append(\"$GENCODE\")";
+        let text = "if x:\n    a.append('-gencode')  # c\n\n    # own line\n    a.append('arch=1')\na.append('-gencode')\n";
+        let all = found(Language::Python, pattern, text);
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].bindings.get("GENCODE").map(|bound| bound.text.as_str()), Some("arch=1"));
+    }
+
+    #[test]
+    fn elements_match_consecutive_elements() {
+        let pattern = "'-gencode', '$GENCODE',";
+        assert_eq!(python(pattern, "x = ['-O3', '-gencode', 'arch=1', '-gencode', 'arch=2']\n"), 2);
+        assert_eq!(python(pattern, "f('-gencode', \"arch=1\")\n"), 1);
+    }
+
+    #[test]
+    fn the_same_name_means_the_same_text_and_lists_may_be_empty() {
+        assert_eq!(python("$X == $X", "a == a\na == b\n"), 1);
+        assert_eq!(python("f($$$A, $X.type(), $$$B)", "f(x.type())\nf(a, x.type(), b, c)\nf(a)\n"), 2);
+    }
+
+    #[test]
+    fn strings_are_looked_into() {
+        assert_eq!(python("\"-std=$S\"", "x = ['-std=c++17', '-O3', f\"-std=c++20\"]\n"), 2);
+        assert_eq!(python("\"$_.py\"", "x = 'a.py'\n"), 1);
+    }
+
+    #[test]
+    fn macro_bodies_belong_to_the_code() {
+        let text = "#define CHECK(x) \\\n  AT_CHECK(x.is_cuda(), #x \" must be\")\nvoid f() { AT_CHECK(1); }\n// AT_CHECK(2)\n";
+        assert_eq!(cpp("AT_CHECK($$$A)", text), 2);
+        assert_eq!(cpp("cub::CTA_SYNC()", "void f() { cub::CTA_SYNC(); x::CTA_SYNC(); }\n"), 1);
+        assert_eq!(cpp("cub::LaneId()", "struct A { A() : lane(cub::LaneId()), b(0) {} };\n"), 1);
+    }
+}

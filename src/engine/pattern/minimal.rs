@@ -1,0 +1,223 @@
+//! The smallest edits that turn a match into its filled template: only the tokens that differ are touched.
+
+use std::ops::Range;
+
+use similar::DiffOp;
+
+use crate::engine::edit::Edit;
+use crate::engine::syntax::Language;
+
+struct Token {
+    range: Range<usize>,
+    /// What it is compared by: string literals by content and prefix, whatever their quotes.
+    key: Vec<u8>,
+}
+
+/// The edits, in offsets of the file, that turn `range` of `bytes` into `new`.
+///
+/// Comments between the tokens count as white space and stay.
+pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Vec<Edit> {
+    let old_tokens = tokens(language, bytes, range.clone());
+    let new_tokens = tokens(language, new.as_bytes(), 0..new.len());
+    let keys = |tokens: &[Token]| tokens.iter().map(|token| token.key.clone()).collect::<Vec<_>>();
+    let texts = Texts { bytes, range, old: &old_tokens, new, new_tokens: &new_tokens };
+    similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens))
+        .iter()
+        .filter_map(|op| texts.edit(op))
+        .collect()
+}
+
+struct Texts<'a> {
+    bytes: &'a [u8],
+    range: Range<usize>,
+    old: &'a [Token],
+    new: &'a str,
+    new_tokens: &'a [Token],
+}
+
+impl Texts<'_> {
+    fn edit(&self, op: &DiffOp) -> Option<Edit> {
+        let (old, new) = (op.old_range(), op.new_range());
+        match op {
+            DiffOp::Equal { .. } => None,
+            DiffOp::Replace { .. } => Some(self.replacement(old, new)),
+            DiffOp::Insert { .. } => Some(self.insertion(old.start, new)),
+            DiffOp::Delete { .. } => Some(self.deletion(old, new.start)),
+        }
+    }
+
+    fn new_text(&self, tokens: Range<usize>) -> &str {
+        &self.new[self.new_tokens[tokens.start].range.start..self.new_tokens[tokens.end - 1].range.end]
+    }
+
+    /// The white space before a token of the new text.
+    fn new_gap(&self, token: usize) -> &str {
+        match (
+            token.checked_sub(1).and_then(|before| self.new_tokens.get(before)),
+            self.new_tokens.get(token),
+        ) {
+            (Some(before), Some(after)) => &self.new[before.range.end..after.range.start],
+            _ => "",
+        }
+    }
+
+    fn old_gap(&self, token: usize) -> &[u8] {
+        match (token.checked_sub(1).and_then(|before| self.old.get(before)), self.old.get(token)) {
+            (Some(before), Some(after)) => &self.bytes[before.range.end..after.range.start],
+            _ => b"",
+        }
+    }
+
+    /// The new white space stands only where the old text has none.
+    fn replacement(&self, old: Range<usize>, new: Range<usize>) -> Edit {
+        let gap = |old_token, new_token| {
+            if self.old_gap(old_token).is_empty() { self.new_gap(new_token) } else { "" }
+        };
+        let (before, after) = (gap(old.start, new.start), gap(old.end, new.end));
+        Edit {
+            range: self.old[old.start].range.start..self.old[old.end - 1].range.end,
+            text: format!("{before}{}{after}", self.new_text(new)).into(),
+        }
+    }
+
+    fn insertion(&self, at: usize, new: Range<usize>) -> Edit {
+        let text = self.new_text(new.clone());
+        let before = self.new_gap(new.start);
+        match self.old.get(at) {
+            Some(next) => {
+                let before = if self.old_gap(at).is_empty() { before } else { "" };
+                let text = format!("{before}{text}{}", self.new_gap(new.end));
+                Edit { range: next.range.start..next.range.start, text: text.into() }
+            }
+            None => {
+                let end = self.old.last().map_or(self.range.start, |token| token.range.end);
+                Edit { range: end..end, text: format!("{before}{text}").into() }
+            }
+        }
+    }
+
+    fn deletion(&self, old: Range<usize>, new_next: usize) -> Edit {
+        let start = old.start.checked_sub(1).map_or(self.range.start, |before| self.old[before].range.end);
+        let end = self.old.get(old.end).map_or(self.range.end, |after| after.range.start);
+        let broken = |gap: &[u8]| gap.iter().any(|byte| *byte == b'\n' || !byte.is_ascii_whitespace());
+        let (before, after) = (self.old_gap(old.start), self.old_gap(old.end));
+        let kept = match () {
+            () if broken(before) => before,
+            () if broken(after) => after,
+            () => self.new_gap(new_next).as_bytes(),
+        };
+        Edit { range: start..end, text: kept.to_vec() }
+    }
+}
+
+fn tokens(language: Language, bytes: &[u8], range: Range<usize>) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let text = &bytes[at..range.end];
+        let comment = comment_length(language, text);
+        let length = comment.unwrap_or_else(|| token_length(text));
+        if comment.is_none() && !bytes[at].is_ascii_whitespace() {
+            let range = at..at + length;
+            tokens.push(Token { key: key(&bytes[range.clone()]), range });
+        }
+        at += length;
+    }
+    tokens
+}
+
+/// Strings become `prefix"content`, so that their quotes do not count.
+fn key(token: &[u8]) -> Vec<u8> {
+    let mut key = token.to_vec();
+    if let (Some(start), Some(last)) = (key.iter().position(|byte| is_quote(*byte)), key.last().copied())
+        && is_quote(last)
+        && key.len() > start + 1
+    {
+        key[start] = b'"';
+        key.pop();
+    }
+    key
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'')
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// The length of the token or of the one blank at the start of a text that is not empty.
+fn token_length(text: &[u8]) -> usize {
+    let word = text.iter().take_while(|byte| is_word(**byte)).count();
+    match text.get(word) {
+        Some(byte) if is_quote(*byte) && word <= 2 => word + string_length(&text[word..]),
+        _ => word.max(1),
+    }
+}
+
+/// The length of the comment that a text begins with.
+fn comment_length(language: Language, text: &[u8]) -> Option<usize> {
+    if text.starts_with(language.line_comment().as_bytes()) {
+        return Some(text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len()));
+    }
+    (language == Language::Cpp && text.starts_with(b"/*"))
+        .then(|| memchr::memmem::find(text, b"*/").map_or(text.len(), |end| end + 2))
+}
+
+/// From the opening quote to the closing one; one byte where there is none.
+fn string_length(text: &[u8]) -> usize {
+    let quote = text[0];
+    let mut at = 1;
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::edit::Edits;
+
+    fn turned(old: &str, new: &str) -> (String, usize) {
+        let mut edits = Edits::new();
+        for edit in minimal_edits(Language::Cpp, old.as_bytes(), 0..old.len(), new) {
+            edits.insert(edit).expect("no overlap");
+        }
+        (String::from_utf8(edits.apply(old.as_bytes())).expect("utf-8"), edits.len())
+    }
+
+    #[test]
+    fn only_the_tokens_that_differ_are_touched() {
+        let old = "f(a,\n  // why\n  x.type(),  b)";
+        assert_eq!(turned(old, "f(a, x.scalar_type(), b)").0, old.replace("type", "scalar_type"));
+        assert_eq!(turned("f( 'a' )", "f(\"a\", \"b\")"), ("f( 'a' , \"b\")".into(), 1));
+    }
+
+    #[test]
+    fn insertions_and_deletions_keep_the_space_around() {
+        assert_eq!(turned("x + y", "x + z + y").0, "x + z + y");
+        assert_eq!(turned("\"a\"", "\"b\" if c else \"a\"").0, "\"b\" if c else \"a\"");
+        assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
+        assert_eq!(turned("T *s = g();", "").0, "");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_new_text_comes_out_but_for_white_space(
+            old in "[ab(), \"\n]{0,24}", new in "[ab(), \"\n]{0,24}"
+        ) {
+            let squeezed = |text: &str| {
+                tokens(Language::Cpp, text.as_bytes(), 0..text.len()).into_iter().map(|token| token.key).collect::<Vec<_>>()
+            };
+            let quotes_even = |text: &str| text.matches('"').count() % 2 == 0;
+            proptest::prop_assume!(quotes_even(&old) && quotes_even(&new));
+            proptest::prop_assert_eq!(squeezed(&turned(&old, &new).0), squeezed(&new));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The languages that are parsed, and parsed files.
+
+use std::sync::Arc;
+
+use tree_sitter::{Node, Parser, Tree};
+
+use super::macros;
+
+/// A language with a grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// `.py`
+    Python,
+    /// C++ and CUDA: `.cpp .cc .cu .cuh .h .hpp …`
+    Cpp,
+}
+
+impl Language {
+    /// By the ending of a path; `None` where no grammar reads it.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        match ending {
+            "py" | "pyi" => Some(Self::Python),
+            "cpp" | "cc" | "cxx" | "c" | "cu" | "cuh" | "h" | "hh" | "hpp" | "hxx" | "inl" => Some(Self::Cpp),
+            _ => None,
+        }
+    }
+
+    fn grammar(self) -> tree_sitter::Language {
+        match self {
+            Self::Python => tree_sitter_python::LANGUAGE.into(),
+            Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+        }
+    }
+
+    /// What begins a comment that goes to the end of the line.
+    pub fn line_comment(self) -> &'static str {
+        match self {
+            Self::Python => "#",
+            Self::Cpp => "//",
+        }
+    }
+
+    pub(crate) fn parser(self) -> Parser {
+        let mut parser = Parser::new();
+        // A grammar that the linked tree-sitter cannot load is a build error of ours; parsing then yields nothing,
+        // which every caller treats as a file that cannot be read.
+        let _ = parser.set_language(&self.grammar());
+        parser
+    }
+}
+
+/// A file, parsed. Offsets into the trees are offsets into the bytes.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// The grammar that read it.
+    pub language: Language,
+    /// The bytes as they lie on disk.
+    pub bytes: Arc<[u8]>,
+    tree: Tree,
+    bodies: Vec<Tree>,
+}
+
+/// A file that the parser gave up on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the parser gave up")]
+pub struct ParseFailed;
+
+impl Parsed {
+    /// Parses a file, and in C++ the bodies of its macros too.
+    pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
+        let text = readable(&bytes);
+        let tree = language.parser().parse(text.as_ref(), None).ok_or(ParseFailed)?;
+        let bodies = match language {
+            Language::Python => Vec::new(),
+            Language::Cpp => macros::parse_bodies(&tree, &text),
+        };
+        Ok(Self { language, bytes, tree, bodies })
+    }
+
+    /// The root of the file.
+    pub fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    /// The root of the file, then those of the macro bodies.
+    pub fn roots(&self) -> impl Iterator<Item = Node<'_>> {
+        std::iter::once(self.root()).chain(self.bodies.iter().map(Tree::root_node))
+    }
+
+    /// The text of a node; bytes that are no UTF-8 are shown as replacement characters.
+    pub fn text(&self, node: Node<'_>) -> String {
+        String::from_utf8_lossy(&self.bytes[node.byte_range()]).into_owned()
+    }
+
+    /// How many places of the file itself the grammar could not read.
+    pub fn syntax_errors(&self) -> usize {
+        descendants(self.root()).filter(|node| node.is_error() || node.is_missing()).count()
+    }
+
+    /// Whether a node overlaps a place that the grammar could not read.
+    pub fn is_uncertain(&self, node: Node<'_>) -> bool {
+        node.has_error() || ancestors(node).any(|ancestor| ancestor.is_error())
+    }
+}
+
+/// Text of equal length that every grammar reads: bytes that are no UTF-8 become an ASCII letter.
+fn readable(bytes: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return bytes.into();
+    }
+    let mut text = Vec::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.extend_from_slice(chunk.valid().as_bytes());
+        text.extend(chunk.invalid().iter().map(|_| b'x'));
+    }
+    text.into()
+}
+
+/// All nodes below and with `root`, each before its children.
+pub fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut cursor = root.walk();
+    let mut done = false;
+    std::iter::from_fn(move || {
+        if done {
+            return None;
+        }
+        let node = cursor.node();
+        if !cursor.goto_first_child() {
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    done = true;
+                    break;
+                }
+            }
+        }
+        Some(node)
+    })
+}
+
+/// The parent, its parent, and so on.
+pub fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    std::iter::successors(node.parent(), Node::parent)
+}
+
+/// The children that are neither comments nor missing; commas are left out.
+pub fn significant_children(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    let children = node.children(&mut cursor);
+    children.filter(|child| !child.is_extra() && !child.is_missing() && child.kind() != ",").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(language: Language, text: &[u8]) -> Parsed {
+        Parsed::new(language, text.into()).expect("parses")
+    }
+
+    #[test]
+    fn latin_1_and_a_bom_are_read_without_moving_offsets() {
+        let latin = parse(Language::Python, b"# caf\xe9\nx = 1  # \xe9\n");
+        assert_eq!(latin.syntax_errors(), 0);
+        let bom = parse(Language::Python, b"\xef\xbb\xbfx = 1\r\n");
+        assert_eq!(bom.syntax_errors(), 0);
+        let name = descendants(bom.root()).find(|node| node.kind() == "identifier").expect("name");
+        assert_eq!(name.byte_range(), 3..4);
+    }
+
+    #[test]
+    fn languages_go_by_the_ending() {
+        assert_eq!(Language::of_path("csrc/a.b/scan.cuh"), Some(Language::Cpp));
+        assert_eq!(Language::of_path("setup.py"), Some(Language::Python));
+        assert_eq!(Language::of_path("a.py/Makefile"), None);
+    }
+}

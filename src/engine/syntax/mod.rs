@@ -1,0 +1,7 @@
+//! Source text as syntax trees: languages, macro bodies, and the style of a neighbour.
+
+pub mod language;
+pub mod macros;
+pub mod style;
+
+pub use language::{Language, Parsed};

@@ -135,6 +135,14 @@ impl Pattern {
         Some(Pattern { nodes: vec![node], ..self.clone() })
     }
 
+    /// The two sides of a comparison, each as a pattern of its own.
+    pub fn comparison(&self) -> Option<(Pattern, Pattern)> {
+        let [PatternNode::Branch { kind, children }] = self.nodes.as_slice() else { return None };
+        let [left, _, right] = children.as_slice() else { return None };
+        let side = |node: &PatternNode| Pattern { nodes: vec![node.clone()], ..self.clone() };
+        matches!(kind.as_str(), "comparison_operator" | "binary_expression").then(|| (side(left), side(right)))
+    }
+
     /// Whether the pattern speaks of a metavariable.
     pub fn has(&self, name: &str) -> bool {
         self.nodes.iter().any(|node| mentions(node, name))

@@ -1,0 +1,210 @@
+//! Reading guards by evaluating them, and writing new ones.
+
+use tree_sitter::Node;
+
+use super::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::pattern::{Pattern, Template, Unbound};
+use crate::engine::syntax::language::Parsed;
+use crate::engine::toolkit::Toolkit;
+
+/// How a source says "from this toolkit on": `bare_metal_version >= Version("$FIRST")`.
+#[derive(Debug, Clone)]
+pub struct GuardForm {
+    template: Template,
+    subject: Pattern,
+    version: Pattern,
+    name: &'static str,
+}
+
+impl GuardForm {
+    /// Reads a comparison of the toolkit with `$FIRST`, `$LAST` or `$GONE`; `None` where it is none.
+    pub fn new(pattern: &Pattern) -> Option<Self> {
+        let name = ["FIRST", "LAST", "GONE"].into_iter().find(|name| pattern.has(name))?;
+        let (subject, version) = pattern.comparison()?;
+        Some(Self { template: Template::new(&pattern.text), subject, version, name })
+    }
+
+    /// The condition for one toolkit: the first that knows, the last that knows, or the first that refuses.
+    pub fn write(&self, bounds: Bounds) -> Result<String, Unbound> {
+        self.template.fill(|name| {
+            let toolkit = match name {
+                "FIRST" => bounds.first,
+                "LAST" => bounds.last,
+                "GONE" => bounds.gone,
+                _ => None,
+            };
+            toolkit.map(|toolkit| toolkit.to_string())
+        })
+    }
+}
+
+/// The toolkits between which an architecture is known; `None`: no bound on that side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// The first that knows it.
+    pub first: Option<Toolkit>,
+    /// The last that knows it.
+    pub last: Option<Toolkit>,
+    /// The first that refuses it.
+    pub gone: Option<Toolkit>,
+}
+
+/// Evaluates the conditions of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluation<'a> {
+    /// The file.
+    pub parsed: &'a Parsed,
+    /// How it compares the toolkit.
+    pub forms: &'a [GuardForm],
+    /// The circumstances.
+    pub worlds: &'a Worlds,
+}
+
+impl Evaluation<'_> {
+    /// In which worlds a condition holds.
+    pub fn presence(&self, condition: Node<'_>) -> Presence {
+        self.worlds.presence(|world| self.truth(condition, world))
+    }
+
+    fn truth(&self, node: Node<'_>, world: World) -> Truth {
+        let part = |field: &str| node.child_by_field_name(field).map_or(Truth::Maybe, |part| self.truth(part, world));
+        match node.kind() {
+            "parenthesized_expression" => {
+                node.named_child(0).map_or(Truth::Maybe, |inner| self.truth(inner, world))
+            }
+            "not_operator" => !part("argument"),
+            "boolean_operator" => {
+                let (left, right) = (part("left"), part("right"));
+                let is_and = node.child_by_field_name("operator").is_some_and(|word| word.kind() == "and");
+                if is_and { left.min(right) } else { left.max(right) }
+            }
+            "comparison_operator" => self.comparison(node, world),
+            "true" => Truth::Yes,
+            "false" | "none" => Truth::No,
+            "integer" => Truth::of(self.parsed.text(node) != "0"),
+            _ if self.speaks_of_hip(node) => Truth::of(world == World::Hip),
+            _ => Truth::Maybe,
+        }
+    }
+
+    fn speaks_of_hip(&self, node: Node<'_>) -> bool {
+        let text = self.parsed.text(node).to_lowercase();
+        text.contains("hip") || text.contains("rocm")
+    }
+
+    /// `a < b <= c`: each neighbouring pair must hold.
+    fn comparison(&self, node: Node<'_>, world: World) -> Truth {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'_>> = node.children(&mut cursor).filter(|child| !child.is_extra()).collect();
+        let pairs = children.windows(3).step_by(2);
+        pairs.map(|pair| self.pair(pair[0], pair[1].kind(), pair[2], world)).min().unwrap_or(Truth::Maybe)
+    }
+
+    fn pair(&self, left: Node<'_>, operator: &str, right: Node<'_>, world: World) -> Truth {
+        if self.speaks_of_hip(left) && right.kind() == "none" {
+            return match operator {
+                "is" | "==" => Truth::of(world != World::Hip),
+                "is not" | "!=" => Truth::of(world == World::Hip),
+                _ => Truth::Maybe,
+            };
+        }
+        let World::Cuda(toolkit) = world else { return Truth::Maybe };
+        let ordering = match self.subject(left, toolkit).zip(self.version(right)) {
+            Some((have, wanted)) => compare(&have, &wanted),
+            None => match self.version(left).zip(self.subject(right, toolkit)) {
+                Some((wanted, have)) => compare(&wanted, &have),
+                None => return Truth::Maybe,
+            },
+        };
+        match operator {
+            "<" => Truth::of(ordering.is_lt()),
+            "<=" => Truth::of(ordering.is_le()),
+            ">" => Truth::of(ordering.is_gt()),
+            ">=" => Truth::of(ordering.is_ge()),
+            "==" => Truth::of(ordering.is_eq()),
+            "!=" => Truth::of(ordering.is_ne()),
+            _ => Truth::Maybe,
+        }
+    }
+
+    /// The numbers of the toolkit that an expression stands for: the version itself or its `.major`.
+    fn subject(&self, node: Node<'_>, toolkit: Toolkit) -> Option<Vec<u64>> {
+        let is_subject = |node| self.forms.iter().any(|form| form.subject.match_node(self.parsed, node).is_some());
+        if is_subject(node) {
+            return Some(vec![toolkit.major.into(), toolkit.minor.into()]);
+        }
+        let attribute = node.child_by_field_name("attribute")?;
+        (self.parsed.text(attribute) == "major" && is_subject(node.child_by_field_name("object")?))
+            .then(|| vec![toolkit.major.into()])
+    }
+
+    fn version(&self, node: Node<'_>) -> Option<Vec<u64>> {
+        if node.kind() == "integer" {
+            return numbers(&self.parsed.text(node));
+        }
+        self.forms.iter().find_map(|form| {
+            let found = form.version.match_node(self.parsed, node)?;
+            numbers(&found.bindings.get(form.name)?.text)
+        })
+    }
+}
+
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    text.split('.').map(|number| number.parse().ok()).collect()
+}
+
+/// Compares versions of any length; missing numbers are zero.
+fn compare(one: &[u64], other: &[u64]) -> std::cmp::Ordering {
+    let length = one.len().max(other.len());
+    let padded = |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();
+    padded(one).cmp(&padded(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::catalogue::Catalogue;
+    use crate::engine::syntax::Language;
+    use crate::engine::syntax::language::descendants;
+
+    /// The toolkits (of 11.8, 12.8, 13.0, then HIP) in which a condition holds, as `Y`, `n` and `?`.
+    fn truths(condition: &str) -> String {
+        let parsed = Parsed::new(Language::Python, format!("if {condition}:\n    pass\n").into_bytes().into())
+            .expect("parses");
+        let forms: Vec<GuardForm> = ["v >= Version(\"$FIRST\")", "v <= Version(\"$LAST\")"]
+            .iter()
+            .map(|text| GuardForm::new(&Pattern::new(Language::Python, text).expect(text)).expect(text))
+            .collect();
+        let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 6), &[]);
+        let node = descendants(parsed.root()).find(|node| node.kind() == "if_statement").expect("if");
+        let condition = node.child_by_field_name("condition").expect("condition");
+        let presence = Evaluation { parsed: &parsed, forms: &forms, worlds: &worlds }.presence(condition);
+        let shown = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
+        let at = |world| presence.at(worlds.position(world).expect("world"));
+        let letter = |truth| match truth {
+            Truth::Yes => 'Y',
+            Truth::No => 'n',
+            Truth::Maybe => '?',
+        };
+        shown.into_iter().chain([World::Hip]).map(|world| letter(at(world))).collect()
+    }
+
+    #[test]
+    fn guards_are_evaluated_for_each_toolkit() {
+        assert_eq!(truths("v >= Version('12.8')"), "nYY?");
+        assert_eq!(truths("not v >= Version('12.8')"), "Ynn?");
+        assert_eq!(truths("Version(\"12.8\") <= v < Version(\"13\")"), "nYn?");
+        assert_eq!(truths("(v < Version('12.8.1')) and X"), "??n?");
+        assert_eq!(truths("v > Version('12.8') or False"), "nnY?");
+        assert_eq!(truths("v.major >= 13"), "nnY?");
+        assert_eq!(truths("CUDA_HOME is not None"), "????");
+    }
+
+    #[test]
+    fn hip_is_a_world_of_its_own() {
+        assert_eq!(truths("HIP_BUILD"), "nnnY");
+        assert_eq!(truths("not torch.version.hip"), "YYYn");
+        assert_eq!(truths("torch.version.hip is None"), "YYYn");
+        assert_eq!(truths("not IS_ROCM and v >= Version('12.8')"), "nYYn");
+    }
+}

@@ -1,0 +1,201 @@
+//! Where entries go: under an existing guard for the same toolkits, else in ascending order.
+
+use super::GencodeError;
+use super::guard::Bounds;
+use super::settle::{Law, Settled, labels, span};
+use super::tree::{Block, Entry, Fate, Group, Header, Item, Origin, Part};
+use super::worlds::{Presence, World};
+use crate::engine::arch::{Arch, Code, Gencode};
+
+/// An entry that needs a place.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// What it compiles.
+    pub gencode: Gencode,
+    /// The lines that it had, where they are worth keeping.
+    pub origin: Option<Origin>,
+}
+
+impl Placement {
+    fn entry(self) -> Entry {
+        Entry { gencode: self.gencode, origin: self.origin, defect: None, fate: Fate::Stays }
+    }
+}
+
+/// Puts one entry where a careful upstream developer would.
+pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<(), GencodeError> {
+    let home = home(root);
+    let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
+    let needed = law.worlds.takes(law.catalogue, &placement.gencode);
+    let order = placement.gencode.order();
+    if needed.every_toolkit() {
+        insert(block, (0, order), Item::Entry(placement.entry()));
+    } else if let Some(guarded) = guarded_body(block, &needed) {
+        insert(guarded, (0, order), Item::Entry(placement.entry()));
+    } else {
+        let condition = condition(law.bounds(&placement.gencode), law)?;
+        let first = needed.first();
+        let group = guard(condition, needed, vec![Item::Entry(placement.entry())], block, law);
+        insert(block, (first, order), Item::Group(group));
+    }
+    Ok(())
+}
+
+/// The block that holds most of the entries, one that hipcc does not reach where there is one.
+fn home(root: &Block) -> usize {
+    let mut best = (false, 0, root.id);
+    for block in root.blocks().into_iter().filter(|block| !block.presence.no_toolkit()) {
+        let weight = block.weight();
+        if weight > 0 && (!block.presence.reaches_hip(), weight) > (best.0, best.1) {
+            best = (!block.presence.reaches_hip(), weight, block.id);
+        }
+    }
+    best.2
+}
+
+/// The body of a guard that lets exactly these toolkits through.
+fn guarded_body<'a>(block: &'a mut Block, needed: &Presence) -> Option<&'a mut Block> {
+    block.items.iter_mut().find_map(|item| match item {
+        Item::Group(group) => {
+            group.parts.iter_mut().find(|part| part.condition.same_toolkits(needed)).map(|part| &mut part.body)
+        }
+        Item::Text(_) | Item::Entry(_) => None,
+    })
+}
+
+/// The first toolkit and the architecture that a place in ascending order goes by.
+type Key = (usize, (Arch, bool));
+
+fn key(item: &Item) -> Option<Key> {
+    match item {
+        Item::Text(_) => None,
+        Item::Entry(entry) => Some((0, entry.gencode.order())),
+        Item::Group(group) => {
+            let first = group.parts.iter().filter(|part| part.condition.by_toolkit()).map(|part| part.condition.first());
+            let entries = group.parts.iter().flat_map(|part| part.body.entries());
+            Some((first.min()?, entries.map(|(entry, _)| entry.gencode.order()).max()?))
+        }
+    }
+}
+
+/// After the last item that is not greater; before the first one where all are.
+fn insert(block: &mut Block, at: Key, item: Item) {
+    let keys: Vec<Option<Key>> = block.items.iter().map(key).collect();
+    let after = keys.iter().rposition(|key| key.is_some_and(|key| key <= at)).map(|index| index + 1);
+    let before = keys.iter().position(Option::is_some);
+    let index = after.or(before).unwrap_or(block.items.len());
+    block.items.insert(index, item);
+}
+
+fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block, law: &Law<'_>) -> Group {
+    let indent = [&block.indent, law.step].concat();
+    let reached = block.presence.and(&presence);
+    let body = Block { id: usize::MAX, indent, presence: reached, items };
+    Group { parts: vec![Part { header: Header::Written(condition), condition: presence, body }] }
+}
+
+/// The condition that holds between two toolkits, as this source writes it.
+fn condition(bounds: Bounds, law: &Law<'_>) -> Result<String, GencodeError> {
+    let floor = law.worlds.iter().next();
+    let from = bounds.first.filter(|first| matches!(floor, Some(World::Cuda(floor)) if *first > floor));
+    let from = from.map(|_| law.op.from.as_ref().ok_or(GencodeError::NoGuardForm { key: "from" }));
+    let until = bounds.last.map(|_| law.op.until.as_ref().ok_or(GencodeError::NoGuardForm { key: "until" }));
+    let parts = [from.transpose()?, until.transpose()?];
+    let written: Result<Vec<String>, _> = parts.into_iter().flatten().map(|form| form.write(bounds)).collect();
+    Ok(written?.join(" and "))
+}
+
+/// Gives each contiguous run of entries that outlive their toolkits a guard of its own; nothing is reordered.
+pub fn wrap(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
+    let mut limited: Vec<(Bounds, Code)> = Vec::new();
+    wrap_block(root, law, &mut limited)?;
+    limited.sort_by_key(|(bounds, code)| (bounds.last, *code));
+    while let Some((bounds, _)) = limited.first().copied() {
+        let (these, others) = limited.into_iter().partition(|(other, _)| *other == bounds);
+        let these: Vec<(Bounds, Code)> = these;
+        let codes = these.into_iter().map(|(_, code)| code).collect();
+        let bounds = Bounds { first: None, ..bounds };
+        settled.how.push(format!("limits {} to toolkits{}", labels(codes), span(bounds, law.worlds)));
+        limited = others;
+    }
+    Ok(())
+}
+
+fn wrap_block(block: &mut Block, law: &Law<'_>, limited: &mut Vec<(Bounds, Code)>) -> Result<(), GencodeError> {
+    let items = std::mem::take(&mut block.items);
+    let mut run = Run::default();
+    for mut item in items {
+        match outlived(&item, &block.presence, law) {
+            Some(bounds) => {
+                if run.bounds != Some(bounds) {
+                    run.close(block, law)?;
+                }
+                if let Item::Entry(entry) = &item {
+                    limited.extend(entry.settled().codes.iter().map(|code| (bounds, *code)));
+                }
+                run.take(bounds, item);
+            }
+            None if run.bounds.is_some() && matches!(&item, Item::Text(lines) if !lines.statement) => {
+                run.trailing.push(item);
+            }
+            None => {
+                run.close(block, law)?;
+                if let Item::Group(group) = &mut item {
+                    group.parts.iter_mut().try_for_each(|part| wrap_block(&mut part.body, law, limited))?;
+                }
+                block.items.push(item);
+            }
+        }
+    }
+    run.close(block, law)
+}
+
+/// Entries that follow each other and end at the same toolkit.
+#[derive(Default)]
+struct Run {
+    bounds: Option<Bounds>,
+    items: Vec<Item>,
+    /// Comments and blank lines that belong to the run only if it goes on.
+    trailing: Vec<Item>,
+}
+
+impl Run {
+    fn take(&mut self, bounds: Bounds, item: Item) {
+        self.bounds = Some(bounds);
+        self.items.append(&mut self.trailing);
+        self.items.push(item);
+    }
+
+    fn close(&mut self, block: &mut Block, law: &Law<'_>) -> Result<(), GencodeError> {
+        let Run { bounds, items, trailing } = std::mem::take(self);
+        if let Some(bounds) = bounds {
+            let until = Bounds { first: None, ..bounds };
+            let condition = condition(until, law)?;
+            let presence = law.worlds.presence(|world| match world {
+                World::Cuda(toolkit) => {
+                    super::worlds::Truth::of(bounds.last.is_none_or(|last| toolkit <= last))
+                }
+                World::Hip => super::worlds::Truth::Maybe,
+            });
+            let group = guard(condition, presence, items, block, law);
+            block.items.push(Item::Group(group));
+        }
+        block.items.extend(trailing);
+        Ok(())
+    }
+}
+
+/// The bounds of an entry that a toolkit refuses which is too new for it, where that concerns us.
+fn outlived(item: &Item, presence: &Presence, law: &Law<'_>) -> Option<Bounds> {
+    let Item::Entry(entry) = item else { return None };
+    if !entry.counts() || entry.is_frozen() {
+        return None;
+    }
+    let gencode = entry.settled();
+    let bounds = law.bounds(gencode);
+    let last = bounds.last?;
+    let beyond = presence.beyond(&law.worlds.takes(law.catalogue, gencode));
+    let newer = |at: &usize| matches!(law.worlds.iter().nth(*at), Some(World::Cuda(toolkit)) if toolkit > last);
+    let concerns = law.concerns(gencode, &beyond);
+    (concerns && beyond.iter().any(newer)).then_some(bounds)
+}

@@ -1,0 +1,225 @@
+//! A build file as blocks of entries and guards, the form in which the arch law is settled.
+//!
+//! Every item is whole lines of the file, so that what nothing touches comes out byte for byte.
+
+use std::ops::Range;
+
+use super::worlds::Presence;
+use crate::engine::arch::Gencode;
+
+/// Lines that belong together.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Numbers the blocks of a file.
+    pub id: usize,
+    /// What its lines begin with.
+    pub indent: Vec<u8>,
+    /// In which worlds it is reached.
+    pub presence: Presence,
+    /// In the order of the file.
+    pub items: Vec<Item>,
+}
+
+/// A piece of a block.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// Lines that are none of our business.
+    Text(Lines),
+    /// One gencode flag.
+    Entry(Entry),
+    /// A statement with blocks that hold entries.
+    Group(Group),
+}
+
+/// Whole lines of the file, and the indentation of the block that they were read in.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    /// Their bytes.
+    pub range: Range<usize>,
+    /// The indentation that they were written for.
+    pub indent: Vec<u8>,
+    /// Whether a statement is among them, not only comments and blank lines.
+    pub statement: bool,
+}
+
+/// One gencode flag.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What it compiles.
+    pub gencode: Gencode,
+    /// Where it stood in the file; `None`: it is new.
+    pub origin: Option<Origin>,
+    /// What is wrong with how it is written.
+    pub defect: Option<Defect>,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// Where an entry stood in the file.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Its lines; empty where it shares its lines with other code and cannot be moved.
+    pub lines: Lines,
+    /// The text of its gencode value.
+    pub value: Range<usize>,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+/// A half-done hand edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// The value stands there without `-gencode` before it.
+    ValueAlone,
+    /// Flag and value are one string, which nvcc takes for one unknown option.
+    OneString,
+}
+
+/// What becomes of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It stays where it is.
+    Stays,
+    /// It goes.
+    Goes,
+    /// It stays with another value.
+    Becomes(Gencode),
+}
+
+/// A statement with blocks: an `if` with its clauses, a loop, a function.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// In the order of the file.
+    pub parts: Vec<Part>,
+}
+
+/// One header and its block.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The line or lines before the block.
+    pub header: Header,
+    /// In which worlds the header lets through what reaches the statement.
+    pub condition: Presence,
+    /// What it guards.
+    pub body: Block,
+}
+
+/// The lines before a block.
+#[derive(Debug, Clone)]
+pub enum Header {
+    /// As they stand in the file.
+    Read(Lines),
+    /// A new `if` with this condition.
+    Written(String),
+}
+
+impl Entry {
+    /// Whether nvcc sees it in the settled file, and is right written.
+    pub fn counts(&self) -> bool {
+        self.defect.is_none() && self.fate != Fate::Goes
+    }
+
+    /// What it compiles in the settled file.
+    pub fn settled(&self) -> &Gencode {
+        match &self.fate {
+            Fate::Becomes(gencode) => gencode,
+            Fate::Stays | Fate::Goes => &self.gencode,
+        }
+    }
+
+    /// Whether its lines hold other code too.
+    pub fn is_frozen(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.lines.range.is_empty())
+    }
+
+    /// Its line in the file; 0 for a new one.
+    pub fn line(&self) -> usize {
+        self.origin.as_ref().map_or(0, |origin| origin.line)
+    }
+}
+
+impl Block {
+    /// Calls `visit` for each entry with what reaches it.
+    pub fn visit<'a>(&'a self, visit: &mut impl FnMut(&'a Entry, &'a Presence)) {
+        for item in &self.items {
+            match item {
+                Item::Text(_) => {}
+                Item::Entry(entry) => visit(entry, &self.presence),
+                Item::Group(group) => group.parts.iter().for_each(|part| part.body.visit(visit)),
+            }
+        }
+    }
+
+    /// Calls `visit` for each entry, which it may change.
+    pub fn visit_mut(&mut self, visit: &mut impl FnMut(&mut Entry, &Presence)) {
+        for item in &mut self.items {
+            match item {
+                Item::Text(_) => {}
+                Item::Entry(entry) => visit(entry, &self.presence),
+                Item::Group(group) => group.parts.iter_mut().for_each(|part| part.body.visit_mut(visit)),
+            }
+        }
+    }
+
+    /// All entries with what reaches them.
+    pub fn entries(&self) -> Vec<(&Entry, &Presence)> {
+        let mut entries = Vec::new();
+        self.visit(&mut |entry, presence| entries.push((entry, presence)));
+        entries
+    }
+
+    /// The block with this number.
+    pub fn find_mut(&mut self, id: usize) -> Option<&mut Block> {
+        if self.id == id {
+            return Some(self);
+        }
+        self.items.iter_mut().find_map(|item| match item {
+            Item::Group(group) => group.parts.iter_mut().find_map(|part| part.body.find_mut(id)),
+            Item::Text(_) | Item::Entry(_) => None,
+        })
+    }
+
+    /// Whether something of it is left in the settled file besides comments and blank lines.
+    pub fn has_statement(&self) -> bool {
+        self.items.iter().any(|item| match item {
+            Item::Text(lines) => lines.statement,
+            Item::Entry(entry) => entry.fate != Fate::Goes,
+            Item::Group(group) => !group.is_emptied(),
+        })
+    }
+
+    /// How many entries stand here or under guards of the toolkit.
+    pub fn weight(&self) -> usize {
+        self.items
+            .iter()
+            .map(|item| match item {
+                Item::Text(_) => 0,
+                Item::Entry(_) => 1,
+                Item::Group(group) => group
+                    .parts
+                    .iter()
+                    .filter(|part| part.condition.by_toolkit())
+                    .map(|part| part.body.weight())
+                    .sum(),
+            })
+            .sum()
+    }
+
+    /// This block and those within it.
+    pub fn blocks(&self) -> Vec<&Block> {
+        let mut blocks = vec![self];
+        for item in &self.items {
+            if let Item::Group(group) = item {
+                blocks.extend(group.parts.iter().flat_map(|part| part.body.blocks()));
+            }
+        }
+        blocks
+    }
+}
+
+impl Group {
+    /// Whether nothing is left of it in the settled file.
+    pub fn is_emptied(&self) -> bool {
+        !self.parts.iter().any(|part| part.body.has_statement())
+    }
+}

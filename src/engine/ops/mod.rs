@@ -1,0 +1,3 @@
+//! Ops: statements of what must hold in a source tree.
+
+pub mod gencode;

@@ -1,8 +1,11 @@
 //! The pure engine: values in, values out. Nothing here reads a file, an environment or a flag.
 
 pub mod arch;
+pub mod catalogue;
 pub mod edit;
+pub mod ops;
 pub mod pattern;
 pub mod source;
 pub mod syntax;
 pub mod tag;
+pub mod toolkit;

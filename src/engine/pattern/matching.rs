@@ -140,7 +140,8 @@ impl Pattern {
         let [PatternNode::Branch { kind, children }] = self.nodes.as_slice() else { return None };
         let [left, _, right] = children.as_slice() else { return None };
         let side = |node: &PatternNode| Pattern { nodes: vec![node.clone()], ..self.clone() };
-        matches!(kind.as_str(), "comparison_operator" | "binary_expression").then(|| (side(left), side(right)))
+        matches!(kind.as_str(), "comparison_operator" | "binary_expression")
+            .then(|| (side(left), side(right)))
     }
 
     /// Whether the pattern speaks of a metavariable.

@@ -67,7 +67,9 @@ impl Evaluation<'_> {
     }
 
     fn truth(&self, node: Node<'_>, world: World) -> Truth {
-        let part = |field: &str| node.child_by_field_name(field).map_or(Truth::Maybe, |part| self.truth(part, world));
+        let part = |field: &str| {
+            node.child_by_field_name(field).map_or(Truth::Maybe, |part| self.truth(part, world))
+        };
         match node.kind() {
             "parenthesized_expression" => {
                 node.named_child(0).map_or(Truth::Maybe, |inner| self.truth(inner, world))
@@ -129,7 +131,8 @@ impl Evaluation<'_> {
 
     /// The numbers of the toolkit that an expression stands for: the version itself or its `.major`.
     fn subject(&self, node: Node<'_>, toolkit: Toolkit) -> Option<Vec<u64>> {
-        let is_subject = |node| self.forms.iter().any(|form| form.subject.match_node(self.parsed, node).is_some());
+        let is_subject =
+            |node| self.forms.iter().any(|form| form.subject.match_node(self.parsed, node).is_some());
         if is_subject(node) {
             return Some(vec![toolkit.major.into(), toolkit.minor.into()]);
         }
@@ -156,7 +159,8 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
 /// Compares versions of any length; missing numbers are zero.
 fn compare(one: &[u64], other: &[u64]) -> std::cmp::Ordering {
     let length = one.len().max(other.len());
-    let padded = |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();
+    let padded =
+        |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();
     padded(one).cmp(&padded(other))
 }
 
@@ -169,8 +173,9 @@ mod tests {
 
     /// The toolkits (of 11.8, 12.8, 13.0, then HIP) in which a condition holds, as `Y`, `n` and `?`.
     fn truths(condition: &str) -> String {
-        let parsed = Parsed::new(Language::Python, format!("if {condition}:\n    pass\n").into_bytes().into())
-            .expect("parses");
+        let parsed =
+            Parsed::new(Language::Python, format!("if {condition}:\n    pass\n").into_bytes().into())
+                .expect("parses");
         let forms: Vec<GuardForm> = ["v >= Version(\"$FIRST\")", "v <= Version(\"$LAST\")"]
             .iter()
             .map(|text| GuardForm::new(&Pattern::new(Language::Python, text).expect(text)).expect(text))

@@ -193,7 +193,13 @@ impl GencodeOp {
         let settled = settle::settle(&mut root, &law)?;
         let text = render::render(&op, parsed, &root)?;
         let edits = Edits::between_lines(&parsed.bytes, &text);
-        Ok(GencodePlan { edits, how: settled.how, remarks: settled.remarks, reported: settled.reported, line })
+        Ok(GencodePlan {
+            edits,
+            how: settled.how,
+            remarks: settled.remarks,
+            reported: settled.reported,
+            line,
+        })
     }
 
     /// The flags that a toolkit is given, in order.
@@ -201,9 +207,10 @@ impl GencodeOp {
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, &[toolkit]);
         let root = read::read(self, parsed, &worlds);
         let Some(at) = worlds.position(World::Cuda(toolkit)) else { return Vec::new() };
-        let reached = root.entries().into_iter().filter(|(entry, presence)| {
-            entry.defect.is_none() && presence.at(at) != Truth::No
-        });
+        let reached = root
+            .entries()
+            .into_iter()
+            .filter(|(entry, presence)| entry.defect.is_none() && presence.at(at) != Truth::No);
         reached
             .map(|(entry, _)| Compiled {
                 gencode: entry.gencode.clone(),
@@ -219,7 +226,8 @@ impl GencodeOp {
 
     /// Whether something reads the list that the entries are added to.
     fn is_used(&self, parsed: &Parsed) -> bool {
-        let Some(list) = self.entry.text.split(['.', '[', ' ']).next().filter(|name| is_identifier(name)) else {
+        let Some(list) = self.entry.text.split(['.', '[', ' ']).next().filter(|name| is_identifier(name))
+        else {
             return true;
         };
         descendants(parsed.root())
@@ -282,3 +290,6 @@ fn step(parsed: &Parsed) -> Vec<u8> {
     let mut steps = steps;
     steps.next().unwrap_or_else(|| b"    ".to_vec())
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,9 +56,11 @@ fn home(root: &Block) -> usize {
 /// The body of a guard that lets exactly these toolkits through.
 fn guarded_body<'a>(block: &'a mut Block, needed: &Presence) -> Option<&'a mut Block> {
     block.items.iter_mut().find_map(|item| match item {
-        Item::Group(group) => {
-            group.parts.iter_mut().find(|part| part.condition.same_toolkits(needed)).map(|part| &mut part.body)
-        }
+        Item::Group(group) => group
+            .parts
+            .iter_mut()
+            .find(|part| part.condition.same_toolkits(needed))
+            .map(|part| &mut part.body),
         Item::Text(_) | Item::Entry(_) => None,
     })
 }
@@ -71,7 +73,11 @@ fn key(item: &Item) -> Option<Key> {
         Item::Text(_) => None,
         Item::Entry(entry) => Some((0, entry.gencode.order())),
         Item::Group(group) => {
-            let first = group.parts.iter().filter(|part| part.condition.by_toolkit()).map(|part| part.condition.first());
+            let first = group
+                .parts
+                .iter()
+                .filter(|part| part.condition.by_toolkit())
+                .map(|part| part.condition.first());
             let entries = group.parts.iter().flat_map(|part| part.body.entries());
             Some((first.min()?, entries.map(|(entry, _)| entry.gencode.order()).max()?))
         }
@@ -101,7 +107,8 @@ fn condition(bounds: Bounds, law: &Law<'_>) -> Result<String, GencodeError> {
     let from = from.map(|_| law.op.from.as_ref().ok_or(GencodeError::NoGuardForm { key: "from" }));
     let until = bounds.last.map(|_| law.op.until.as_ref().ok_or(GencodeError::NoGuardForm { key: "until" }));
     let parts = [from.transpose()?, until.transpose()?];
-    let written: Result<Vec<String>, _> = parts.into_iter().flatten().map(|form| form.write(bounds)).collect();
+    let written: Result<Vec<String>, _> =
+        parts.into_iter().flatten().map(|form| form.write(bounds)).collect();
     Ok(written?.join(" and "))
 }
 
@@ -121,7 +128,11 @@ pub fn wrap(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<()
     Ok(())
 }
 
-fn wrap_block(block: &mut Block, law: &Law<'_>, limited: &mut Vec<(Bounds, Code)>) -> Result<(), GencodeError> {
+fn wrap_block(
+    block: &mut Block,
+    law: &Law<'_>,
+    limited: &mut Vec<(Bounds, Code)>,
+) -> Result<(), GencodeError> {
     let items = std::mem::take(&mut block.items);
     let mut run = Run::default();
     for mut item in items {
@@ -195,7 +206,8 @@ fn outlived(item: &Item, presence: &Presence, law: &Law<'_>) -> Option<Bounds> {
     let bounds = law.bounds(gencode);
     let last = bounds.last?;
     let beyond = presence.beyond(&law.worlds.takes(law.catalogue, gencode));
-    let newer = |at: &usize| matches!(law.worlds.iter().nth(*at), Some(World::Cuda(toolkit)) if toolkit > last);
+    let newer =
+        |at: &usize| matches!(law.worlds.iter().nth(*at), Some(World::Cuda(toolkit)) if toolkit > last);
     let concerns = law.concerns(gencode, &beyond);
     (concerns && beyond.iter().any(newer)).then_some(bounds)
 }

@@ -24,7 +24,12 @@ pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
 
 /// Where gencode values stand, right written or not.
 fn sites(op: &GencodeOp, parsed: &Parsed) -> Vec<Range<usize>> {
-    op.value.find_all(parsed).iter().filter(|found| value(found).is_some()).map(|found| found.range.clone()).collect()
+    op.value
+        .find_all(parsed)
+        .iter()
+        .filter(|found| value(found).is_some())
+        .map(|found| found.range.clone())
+        .collect()
 }
 
 /// A gencode value as it was found: `-gencode=arch=…` is one word that nvcc takes.
@@ -115,7 +120,11 @@ impl<'a> Reader<'a> {
     fn placed(&self, found: &Match, gencode: Gencode, defect: Option<Defect>, block: &Block) -> Entry {
         let bytes = &self.parsed.bytes;
         let whole = style::whole_lines(bytes, found.range.clone());
-        let range = if self.stands_alone(&whole, &found.range) { whole } else { found.range.start..found.range.start };
+        let range = if self.stands_alone(&whole, &found.range) {
+            whole
+        } else {
+            found.range.start..found.range.start
+        };
         let value = found.bindings.get("GENCODE").map_or(0..0, |bound| bound.range.clone());
         let line = line_of(bytes, found.range.start);
         let lines = Lines { range, indent: block.indent.clone(), statement: true };

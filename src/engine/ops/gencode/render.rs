@@ -13,7 +13,8 @@ pub fn render(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Result<Vec<u8>, 
         let origin = entry.origin.as_ref()?;
         style::sole_quote(&String::from_utf8_lossy(&parsed.bytes[origin.lines.range.clone()]))
     });
-    let mut writer = Writer { op, parsed, quote, newline: style::newline(&parsed.bytes), out: Vec::new(), gap: false };
+    let mut writer =
+        Writer { op, parsed, quote, newline: style::newline(&parsed.bytes), out: Vec::new(), gap: false };
     writer.block(root)?;
     let mut out = writer.out;
     if !parsed.bytes.ends_with(b"\n") && out.ends_with(b"\n") {
@@ -108,7 +109,8 @@ impl Writer<'_> {
         match &part.header {
             Header::Read(lines) => self.text(lines, &block.indent),
             Header::Written(condition) => {
-                let condition = self.quote.map_or_else(|| condition.clone(), |quote| style::requote(condition, quote));
+                let condition =
+                    self.quote.map_or_else(|| condition.clone(), |quote| style::requote(condition, quote));
                 self.line(&block.indent, &format!("if {condition}:"));
             }
         }

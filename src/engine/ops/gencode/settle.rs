@@ -87,7 +87,8 @@ pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> 
 fn drop_unwanted(root: &mut Block, law: &Law<'_>, settled: &mut Settled) {
     let mut dropped = Vec::new();
     root.visit_mut(&mut |entry, _| {
-        let kept: Vec<Code> = entry.gencode.codes.iter().copied().filter(|code| law.wish.keeps(*code)).collect();
+        let kept: Vec<Code> =
+            entry.gencode.codes.iter().copied().filter(|code| law.wish.keeps(*code)).collect();
         if kept.len() == entry.gencode.codes.len() {
             return;
         }
@@ -134,7 +135,8 @@ fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) ->
         let gencode = entry.settled().clone();
         let wanted = law.wants(&gencode);
         if comes_too_early(&gencode, presence, law) {
-            let note = format!("moves {} from line {} under its guard", labels(gencode.codes.clone()), entry.line());
+            let note =
+                format!("moves {} from line {} under its guard", labels(gencode.codes.clone()), entry.line());
             settled.how.push(note);
             homeless.push(Placement { gencode, origin: entry.origin.clone() });
             entry.fate = Fate::Goes;
@@ -206,7 +208,11 @@ fn late_remark(code: Code, late: &[usize], line: usize, law: &Law<'_>) -> Option
         })
         .collect();
     (!toolkits.is_empty()).then(|| {
-        format!("line {line} compiles {} later than it could: CUDA {} knows it too", code.label(), toolkits.join(", "))
+        format!(
+            "line {line} compiles {} later than it could: CUDA {} knows it too",
+            code.label(),
+            toolkits.join(", ")
+        )
     })
 }
 

@@ -1,0 +1,189 @@
+//! What NVIDIA and PyTorch decide: which toolkit knows which architecture, which GPU has it, and what compilers,
+//! drivers and C++ standards go together. All of it is data (`patchsets/catalogue`); this reads it and answers.
+
+mod faults;
+mod gpus;
+mod rows;
+
+use std::sync::LazyLock;
+
+use pep440_rs::Version;
+use serde::de::DeserializeOwned;
+
+use crate::engine::arch::{Arch, Code, Gencode, Variant};
+use crate::engine::toolkit::Toolkit;
+
+pub use gpus::{Gpu, GpuMatch};
+use rows::{ArchFile, ToolkitFile, TorchFile, spans};
+pub use rows::{
+    ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow, TorchGcc,
+    TorchWheel,
+};
+
+/// The facts of NVIDIA and PyTorch.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    arches: Vec<ArchRow>,
+    toolkits: Vec<ToolkitRow>,
+    newest: Toolkit,
+    driver_floors: Vec<DriverFloor>,
+    advisories: Vec<ToolkitAdvisory>,
+    cxx_standards: Vec<CxxStandard>,
+    torch_gccs: Vec<TorchGcc>,
+    torch_wheels: Vec<TorchWheel>,
+}
+
+/// Why a catalogue cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CatalogueError {
+    /// A file says something that no catalogue says: line, caret and the valid keys are in `cause`.
+    #[error("catalogue/{file}: {cause}")]
+    Syntax {
+        /// The name of the file.
+        file: &'static str,
+        /// What the TOML reader says.
+        cause: Box<toml::de::Error>,
+    },
+    /// Rows that contradict each other.
+    #[error("catalogue/{file}: {what}")]
+    Contradiction {
+        /// The name of the file.
+        file: &'static str,
+        /// The row, and what is wrong with it.
+        what: String,
+    },
+}
+
+static SHIPPED: LazyLock<Catalogue> = LazyLock::new(|| {
+    Catalogue::parse(
+        include_str!("../../../patchsets/catalogue/arches.toml"),
+        include_str!("../../../patchsets/catalogue/toolkits.toml"),
+        include_str!("../../../patchsets/catalogue/torch.toml"),
+    )
+    .unwrap_or_else(|error| panic!("the shipped catalogue is broken: {error}"))
+});
+
+impl Catalogue {
+    /// The catalogue inside this program.
+    pub fn shipped() -> &'static Catalogue {
+        &SHIPPED
+    }
+
+    /// Reads a catalogue from the text of its three files.
+    pub fn parse(arches: &str, toolkits: &str, torch: &str) -> Result<Self, CatalogueError> {
+        let arches: ArchFile = read("arches.toml", arches)?;
+        let toolkits: ToolkitFile = read("toolkits.toml", toolkits)?;
+        let torch: TorchFile = read("torch.toml", torch)?;
+        let newest = faults::newest(&toolkits)?;
+        faults::check(&arches, &toolkits, &torch)?;
+        Ok(Self {
+            arches: arches.arch,
+            toolkits: toolkits.toolkit,
+            newest,
+            driver_floors: toolkits.driver_floor,
+            advisories: toolkits.advisory,
+            cxx_standards: torch.cxx_standard,
+            torch_gccs: torch.gcc,
+            torch_wheels: torch.wheel,
+        })
+    }
+
+    /// The toolkits, ascending.
+    pub fn toolkits(&self) -> &[ToolkitRow] {
+        &self.toolkits
+    }
+
+    /// The newest toolkit.
+    pub fn newest(&self) -> Toolkit {
+        self.newest
+    }
+
+    /// The release that a toolkit is taken for: itself, or the newest where it is newer than the catalogue.
+    pub fn acts_as(&self, toolkit: Toolkit) -> Toolkit {
+        toolkit.min(self.newest)
+    }
+
+    /// The facts about a toolkit: its own row, or the newest row where it is newer than the catalogue.
+    pub fn toolkit(&self, toolkit: Toolkit) -> Option<&ToolkitRow> {
+        let toolkit = self.acts_as(toolkit);
+        self.toolkits.iter().find(|row| row.version == toolkit)
+    }
+
+    /// The facts about an architecture.
+    pub fn arch(&self, arch: Arch) -> Option<&ArchRow> {
+        self.arches.iter().find(|row| row.arch == arch)
+    }
+
+    /// The architectures, ascending; `a` and `f` variants are rows of their own.
+    pub fn arches(&self) -> impl Iterator<Item = &ArchRow> {
+        self.arches.iter()
+    }
+
+    /// Whether a toolkit knows an architecture. A toolkit newer than the catalogue acts as its newest.
+    pub fn knows(&self, toolkit: Toolkit, arch: Arch) -> bool {
+        self.arch(arch).is_some_and(|row| spans(row.since, row.last, self.acts_as(toolkit)))
+    }
+
+    /// Whether nvcc of a toolkit takes a `-gencode` value and makes what it asks for.
+    pub fn takes(&self, toolkit: Toolkit, gencode: &Gencode) -> bool {
+        gencode.arches().all(|arch| self.knows(toolkit, arch))
+            && gencode.codes.iter().all(|code| self.compiles(gencode.virtual_arch, *code))
+    }
+
+    /// Whether intermediate code of one architecture becomes the code asked for.
+    ///
+    /// PTX is kept only as it is. Of a plain architecture comes machine code for it and all later ones, of an `f`
+    /// for its family, of an `a` for itself alone. (nvcc 13 lets `compute_90a` with `sm_100a` pass; ptxas then
+    /// refuses it.)
+    fn compiles(&self, from: Arch, code: Code) -> bool {
+        let to = code.arch();
+        match (code, from.variant) {
+            (Code::Ptx(_), _) | (_, Variant::Specific) => to == from,
+            (_, Variant::Plain) => to.number >= from.number,
+            (_, Variant::Family) => {
+                self.arch(from).is_some_and(|row| row.family.iter().any(|chip| chip.number == to.number))
+            }
+        }
+    }
+
+    /// The first toolkit that knows an architecture no more; none where the newest does, or never did.
+    pub fn first_refusing(&self, arch: Arch) -> Option<Toolkit> {
+        let last = self.arch(arch)?.last?;
+        self.toolkits.iter().map(|row| row.version).find(|version| *version > last)
+    }
+
+    /// The driver that machine code of a toolkit needs at least.
+    pub fn driver_floor(&self, toolkit: Toolkit) -> Option<&DriverFloor> {
+        self.driver_floors.iter().find(|row| row.major == self.acts_as(toolkit).major)
+    }
+
+    /// The known traps of toolkits.
+    pub fn advisories(&self) -> &[ToolkitAdvisory] {
+        &self.advisories
+    }
+
+    /// The C++ standard that a release of torch demands (`17`); none where it demands nothing known.
+    ///
+    /// A development build of 2.14 counts as 2.14.
+    pub fn cxx_standard(&self, torch: &Version) -> Option<u16> {
+        let torch = torch.only_release();
+        self.cxx_standards.iter().rfind(|row| row.since <= torch).map(|row| row.standard)
+    }
+
+    /// The gcc that torch refuses with a toolkit; none where torch has no row for it.
+    pub fn torch_gcc(&self, toolkit: Toolkit) -> Option<&TorchGcc> {
+        self.torch_gccs.iter().find(|row| spans(Some(row.since), Some(row.last), toolkit))
+    }
+
+    /// What official wheels of torch hold.
+    pub fn torch_wheels(&self) -> &[TorchWheel] {
+        &self.torch_wheels
+    }
+}
+
+fn read<T: DeserializeOwned>(file: &'static str, text: &str) -> Result<T, CatalogueError> {
+    toml::from_str(text).map_err(|cause| CatalogueError::Syntax { file, cause: Box::new(cause) })
+}
+
+#[cfg(test)]
+mod tests;

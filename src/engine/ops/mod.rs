@@ -1,3 +1,290 @@
 //! Ops: statements of what must hold in a source tree.
+//!
+//! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+pub mod files;
 pub mod gencode;
+pub mod insert;
+pub mod list;
+pub mod rename;
+pub mod rewrite;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::arch::Code;
+use super::edit::{Edits, Overlap};
+use super::pattern::Unbound;
+use super::source::{Sources, line_of, line_text};
+use super::syntax::language::{Language, ParseFailed, Parsed};
+use files::Files;
+use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+
+/// One statement of what must hold.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// A name is gone from code and macro bodies.
+    Rename(rename::RenameOp),
+    /// No match of a pattern is left, or its matches are reported.
+    Rewrite(Box<rewrite::RewriteOp>),
+    /// A named list holds the wanted values.
+    List(list::ListOp),
+    /// Exactly the toolkits that know a wanted architecture compile it.
+    Gencode(Box<GencodeOp>),
+    /// A snippet stands beside an anchor, once.
+    Insert(insert::InsertOp),
+}
+
+/// A place in the sources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Relative to the root of the tree.
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    /// The text of the line.
+    pub text: String,
+}
+
+impl Site {
+    /// The place of a byte.
+    pub fn of(path: &str, bytes: &[u8], offset: usize) -> Self {
+        let line = line_of(bytes, offset);
+        Self { path: path.to_string(), line, text: line_text(bytes, line) }
+    }
+}
+
+/// What an op found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Edits make it hold.
+    Changed {
+        /// In words, a phrase each.
+        how: Vec<String>,
+    },
+    /// It holds already.
+    AlreadySatisfied {
+        /// Why, where there is more to say.
+        why: String,
+    },
+    /// It does not concern this tree.
+    NotApplicable {
+        /// Why not.
+        why: String,
+    },
+    /// It was seen and needs a person.
+    Reported {
+        /// What the person should do.
+        advice: String,
+    },
+}
+
+impl Outcome {
+    /// The word that tables and JSON use.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::Changed { .. } => "changed",
+            Outcome::AlreadySatisfied { .. } => "already-satisfied",
+            Outcome::NotApplicable { .. } => "not-applicable",
+            Outcome::Reported { .. } => "reported",
+        }
+    }
+
+    /// The details in words.
+    pub fn detail(&self) -> String {
+        match self {
+            Outcome::Changed { how } => how.join("; "),
+            Outcome::AlreadySatisfied { why } | Outcome::NotApplicable { why } => why.clone(),
+            Outcome::Reported { advice } => advice.clone(),
+        }
+    }
+}
+
+/// What an op does to a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpPlan {
+    /// What it found.
+    pub outcome: Outcome,
+    /// The edits of each file that changes.
+    pub edits: BTreeMap<String, Edits>,
+    /// The places that it speaks of.
+    pub sites: Vec<Site>,
+    /// What was seen besides and left.
+    pub remarks: Vec<String>,
+}
+
+impl OpPlan {
+    fn of(outcome: Outcome) -> Self {
+        Self { outcome, edits: BTreeMap::new(), sites: Vec::new(), remarks: Vec::new() }
+    }
+
+    fn not_applicable(files: &Files) -> Self {
+        Self::of(Outcome::NotApplicable { why: format!("no {files} in this tree") })
+    }
+}
+
+/// An op that cannot do its work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpError {
+    /// Nothing is there to hang an edit on, where there must be something.
+    #[error("{fact} in {path}")]
+    NoAnchor {
+        /// What was expected and is not so.
+        fact: String,
+        /// Where it was looked for.
+        path: String,
+        /// The code that was looked for.
+        looked_for: String,
+        /// The line that comes nearest.
+        nearest: Option<Site>,
+    },
+    /// A place that must change cannot be changed.
+    #[error("{why} in {}, line {}", site.path, site.line)]
+    CannotEdit {
+        /// Why not.
+        why: String,
+        /// Where.
+        site: Site,
+    },
+    /// The patch set says too little for this source.
+    #[error("{why} (for {path})")]
+    Incomplete {
+        /// What is missing.
+        why: String,
+        /// The file.
+        path: String,
+    },
+    /// A file that the parser gave up on.
+    #[error("{path}: {cause}")]
+    Parse {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: ParseFailed,
+    },
+    /// Two edits of the op touch the same bytes.
+    #[error("{path}: {overlap}")]
+    Overlap {
+        /// The file.
+        path: String,
+        /// Where.
+        overlap: Overlap,
+    },
+    /// A template speaks of something that nothing stands for.
+    #[error(transparent)]
+    Unbound(#[from] Unbound),
+}
+
+/// What an op is planned for.
+#[derive(Debug, Clone, Copy)]
+pub struct Aim<'a> {
+    /// The architectures that are wanted and not wanted.
+    pub wish: &'a ArchWish,
+    /// The toolkits in question.
+    pub toolchain: Toolchain<'a>,
+}
+
+impl Op {
+    /// The files that it looks at.
+    pub fn files(&self) -> &Files {
+        match self {
+            Op::Rename(op) => &op.files,
+            Op::Rewrite(op) => &op.files,
+            Op::List(op) => &op.files,
+            Op::Gencode(op) => &op.files,
+            Op::Insert(op) => &op.files,
+        }
+    }
+
+    /// The kind, as patch sets name it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Op::Rename(_) => "rename",
+            Op::Rewrite(_) => "rewrite",
+            Op::List(_) => "list",
+            Op::Gencode(_) => "gencode",
+            Op::Insert(_) => "insert",
+        }
+    }
+
+    /// What it does to these sources.
+    pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+        if self.files().of(sources).next().is_none() {
+            return Ok(OpPlan::not_applicable(self.files()));
+        }
+        match self {
+            Op::Rename(op) => op.plan(sources),
+            Op::Rewrite(op) => op.plan(sources),
+            Op::List(op) => op.plan(sources, aim.wish),
+            Op::Gencode(op) => plan_gencode(op, sources, aim),
+            Op::Insert(op) => op.plan(sources),
+        }
+    }
+}
+
+/// Parses a file of a tree; `None` for a file that no grammar reads.
+fn parse(path: &str, bytes: &Arc<[u8]>) -> Result<Option<Parsed>, OpError> {
+    let Some(language) = Language::of_path(path) else { return Ok(None) };
+    let failed = |cause| OpError::Parse { path: path.to_string(), cause };
+    Parsed::new(language, bytes.clone()).map(Some).map_err(failed)
+}
+
+fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+    let mut how = Vec::new();
+    let mut reported = Vec::new();
+    for (path, bytes) in op.files.of(sources) {
+        let Some(parsed) = parse(path, bytes)? else { continue };
+        let plan = op.plan(&parsed, aim.wish, aim.toolchain).map_err(|error| in_file(error, path, bytes))?;
+        whole.sites.push(Site { path: path.to_string(), line: plan.line, text: line_text(bytes, plan.line) });
+        how.extend(plan.how);
+        whole.remarks.extend(plan.remarks);
+        reported.extend(plan.reported);
+        if !plan.edits.is_empty() {
+            whole.edits.insert(path.to_string(), plan.edits);
+        }
+    }
+    whole.outcome = gencode_outcome(how, &mut whole.remarks, reported, aim.wish);
+    Ok(whole)
+}
+
+fn gencode_outcome(
+    how: Vec<String>,
+    remarks: &mut Vec<String>,
+    reported: Vec<String>,
+    wish: &ArchWish,
+) -> Outcome {
+    if how.is_empty() && !reported.is_empty() {
+        return Outcome::Reported { advice: reported.join("; ") };
+    }
+    remarks.extend(reported);
+    if !how.is_empty() {
+        return Outcome::Changed { how };
+    }
+    let wanted: Vec<String> = wish.wanted().map(|code: Code| code.label()).collect();
+    let why = if wanted.is_empty() {
+        "every given toolkit takes the flags".to_string()
+    } else {
+        format!("{} compiled already", wanted.join(" "))
+    };
+    Outcome::AlreadySatisfied { why }
+}
+
+fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {
+    let path = path.to_string();
+    let site = |line| Site { path: path.clone(), line, text: line_text(bytes, line) };
+    match error {
+        GencodeError::NoAnchor { looked_for, nearest, unused } => {
+            let fact =
+                if unused { "no gencode flag reaches nvcc" } else { "no gencode flag is added as expected" };
+            let nearest = nearest.map(|(line, _)| site(line));
+            OpError::NoAnchor { fact: fact.to_string(), path, looked_for, nearest }
+        }
+        GencodeError::SharedLine { line } => OpError::CannotEdit {
+            why: "the flag shares its line with other code".to_string(),
+            site: site(line),
+        },
+        GencodeError::Unbound(unbound) => OpError::Unbound(unbound),
+        other => OpError::Incomplete { why: other.to_string(), path },
+    }
+}

@@ -160,7 +160,7 @@ pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> 
     if !matches!(node.kind(), "string" | "string_literal") {
         return None;
     }
-    let last = u32::try_from(node.child_count()).ok()?.checked_sub(1)?;
+    let last = node.child_count().checked_sub(1)?;
     Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
 }
 

@@ -23,8 +23,8 @@ use worlds::{Truth, World, Worlds};
 /// How one shape of a source spells one architecture and its guards.
 #[derive(Debug, Clone)]
 pub struct GencodeOp {
-    /// The file, relative to the root of the tree.
-    pub file: String,
+    /// The build files, relative to the root of the tree.
+    pub files: super::files::Files,
     entry: Pattern,
     value: Pattern,
     template: Template,
@@ -152,7 +152,7 @@ pub struct Compiled {
 impl GencodeOp {
     /// An op for one shape; `from` and `until` say how it compares the toolkit.
     pub fn new(
-        file: &str,
+        files: super::files::Files,
         entry: &Pattern,
         from: Option<&Pattern>,
         until: Option<&Pattern>,
@@ -166,8 +166,8 @@ impl GencodeOp {
         let (from, until) = (form("from", from)?, form("until", until)?);
         let forms = from.iter().chain(&until).cloned().collect();
         let template = Template::new(&entry.text);
-        let (file, entry, hip) = (file.to_string(), entry.clone(), false);
-        Ok(Self { file, entry, value, template, from, until, forms, hip })
+        let (entry, hip) = (entry.clone(), false);
+        Ok(Self { files, entry, value, template, from, until, forms, hip })
     }
 
     /// The text of the entry that it looks for.

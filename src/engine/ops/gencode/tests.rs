@@ -33,7 +33,8 @@ fn op() -> GencodeOp {
     let entry = pattern("cc_flag.append(\"-gencode\")\ncc_flag.append(\"$GENCODE\")");
     let from = pattern("bare_metal_version >= Version(\"$FIRST\")");
     let until = pattern("bare_metal_version <= Version(\"$LAST\")");
-    GencodeOp::new("setup.py", &entry, Some(&from), Some(&until)).expect("op")
+    let files = crate::engine::ops::files::Files::new(&["setup.py".to_string()]).expect("glob");
+    GencodeOp::new(files, &entry, Some(&from), Some(&until)).expect("op")
 }
 
 fn codes(text: &str) -> Vec<Code> {
@@ -230,8 +231,8 @@ f(cc_flag)
 
 #[test]
 fn lists_that_nothing_reads_and_unknown_spellings_have_no_anchor() {
-    let unused = format!("{HEAD}");
-    assert!(matches!(plan(&unused, &add("120"), &[]), Err(GencodeError::NoAnchor { unused: true, .. })));
+    let unused = HEAD;
+    assert!(matches!(plan(unused, &add("120"), &[]), Err(GencodeError::NoAnchor { unused: true, .. })));
     let other = "flags += ['-gencode=arch=compute_90,code=sm_90']\nf(flags)\n";
     let Err(GencodeError::NoAnchor { nearest, .. }) = plan(other, &add("120"), &[]) else {
         panic!("no anchor")

@@ -3,8 +3,11 @@
 pub mod arch;
 pub mod catalogue;
 pub mod edit;
+pub mod environment;
 pub mod ops;
+pub mod patchset;
 pub mod pattern;
+pub mod plan;
 pub mod source;
 pub mod syntax;
 pub mod tag;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::files::Files;
 use super::rename::places;
-use super::{OpError, OpPlan, Outcome, Site, parse};
+use super::{NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::{Match, Pattern, Template};
 use crate::engine::source::Sources;
@@ -73,12 +73,12 @@ impl InsertOp {
     }
 
     fn no_anchor(&self, path: &str) -> OpError {
-        OpError::NoAnchor {
+        OpError::NoAnchor(Box::new(NoAnchor {
             fact: "the place to insert at is not there".to_string(),
             path: path.to_string(),
             looked_for: self.anchor.text.clone(),
             nearest: None,
-        }
+        }))
     }
 
     fn edit(&self, found: &Match, parsed: &Parsed) -> Result<Edit, OpError> {
@@ -158,6 +158,6 @@ mod tests {
     fn another_cure_counts_and_a_missing_anchor_is_an_error() {
         let cured = "v = None\nif CUDA_HOME is not None:\n    _, v = get()\n";
         assert_eq!(inserted(Position::Before, cured).expect("plan"), cured);
-        assert!(matches!(inserted(Position::Before, "x = 1\n"), Err(OpError::NoAnchor { .. })));
+        assert!(matches!(inserted(Position::Before, "x = 1\n"), Err(OpError::NoAnchor(_))));
     }
 }

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::files::Files;
 use super::gencode::ArchWish;
-use super::{OpError, OpPlan, Outcome, Site, parse};
+use super::{NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::arch::{Arch, Code, parse_codes};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
@@ -74,12 +74,12 @@ impl ListOp {
     }
 
     fn no_anchor(&self, path: &str) -> OpError {
-        OpError::NoAnchor {
+        OpError::NoAnchor(Box::new(NoAnchor {
             fact: format!("no list named `{}`", self.name),
             path: path.to_string(),
             looked_for: format!("{} = [...]", self.name),
             nearest: None,
-        }
+        }))
     }
 }
 

@@ -127,17 +127,8 @@ impl OpPlan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
     /// Nothing is there to hang an edit on, where there must be something.
-    #[error("{fact} in {path}")]
-    NoAnchor {
-        /// What was expected and is not so.
-        fact: String,
-        /// Where it was looked for.
-        path: String,
-        /// The code that was looked for.
-        looked_for: String,
-        /// The line that comes nearest.
-        nearest: Option<Site>,
-    },
+    #[error("{} in {}", .0.fact, .0.path)]
+    NoAnchor(Box<NoAnchor>),
     /// A place that must change cannot be changed.
     #[error("{why} in {}, line {}", site.path, site.line)]
     CannotEdit {
@@ -173,6 +164,19 @@ pub enum OpError {
     /// A template speaks of something that nothing stands for.
     #[error(transparent)]
     Unbound(#[from] Unbound),
+}
+
+/// Code that must be there and is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoAnchor {
+    /// What was expected and is not so.
+    pub fact: String,
+    /// Where it was looked for.
+    pub path: String,
+    /// The code that was looked for.
+    pub looked_for: String,
+    /// The line that comes nearest.
+    pub nearest: Option<Site>,
 }
 
 /// What an op is planned for.
@@ -278,7 +282,7 @@ fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {
             let fact =
                 if unused { "no gencode flag reaches nvcc" } else { "no gencode flag is added as expected" };
             let nearest = nearest.map(|(line, _)| site(line));
-            OpError::NoAnchor { fact: fact.to_string(), path, looked_for, nearest }
+            OpError::NoAnchor(Box::new(NoAnchor { fact: fact.to_string(), path, looked_for, nearest }))
         }
         GencodeError::SharedLine { line } => OpError::CannotEdit {
             why: "the flag shares its line with other code".to_string(),

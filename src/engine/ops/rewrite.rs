@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::files::Files;
 use super::rename::places;
-use super::{OpError, OpPlan, Outcome, Site, parse};
+use super::{NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern, Template, minimal_edits};
 use crate::engine::source::{Sources, line_text};
@@ -124,7 +124,8 @@ impl RewriteOp {
         let looked_for = self.find.first().map_or_else(String::new, |pattern| pattern.text.clone());
         let fact = format!("{} of `{looked_for}` where {} expected", places(found), expected(expect));
         let path = self.files.to_string();
-        Err(OpError::NoAnchor { fact, path, nearest: self.nearest(sources, &looked_for), looked_for })
+        let nearest = self.nearest(sources, &looked_for);
+        Err(OpError::NoAnchor(Box::new(NoAnchor { fact, path, looked_for, nearest })))
     }
 
     /// The line that has most in common with what was looked for.
@@ -245,7 +246,8 @@ mod tests {
     #[test]
     fn unmet_expectations_name_what_was_looked_for() {
         let error = plan(&cxx20(), "x = ['-std=c++14']\n").expect_err("no anchor");
-        let OpError::NoAnchor { looked_for, nearest, .. } = error else { panic!("{error}") };
+        let OpError::NoAnchor(missing) = error else { panic!("{error}") };
+        let NoAnchor { looked_for, nearest, .. } = *missing;
         assert_eq!(looked_for, "\"-std=c++17\"");
         assert_eq!(nearest.map(|site| site.line), Some(1));
     }

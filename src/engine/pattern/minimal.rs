@@ -215,7 +215,7 @@ mod tests {
             let squeezed = |text: &str| {
                 tokens(Language::Cpp, text.as_bytes(), 0..text.len()).into_iter().map(|token| token.key).collect::<Vec<_>>()
             };
-            let quotes_even = |text: &str| text.matches('"').count() % 2 == 0;
+            let quotes_even = |text: &str| text.matches('"').count().is_multiple_of(2);
             proptest::prop_assume!(quotes_even(&old) && quotes_even(&new));
             proptest::prop_assert_eq!(squeezed(&turned(&old, &new).0), squeezed(&new));
         }

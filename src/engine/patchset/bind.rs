@@ -1,0 +1,172 @@
+//! A patch set joined with a release, an environment and the facts of the catalogue.
+
+use super::select::{Request, UnknownPatch, choose, is_for, ops};
+use super::{Advisory, Patch, PatchOp, Upstream};
+use crate::engine::arch::{Code, Gencode};
+use crate::engine::catalogue::Catalogue;
+use crate::engine::environment::toolkit_in;
+use crate::engine::ops::Aim;
+use crate::engine::ops::gencode::Toolchain;
+use crate::engine::tag::SourceVersion;
+use crate::engine::toolkit::Toolkit;
+
+/// What is to be planned.
+#[derive(Debug, Clone)]
+pub struct Bound<'a> {
+    /// Whose source it is.
+    pub upstream: &'a Upstream,
+    /// Which release of it.
+    pub version: SourceVersion,
+    /// What was asked for.
+    pub request: &'a Request,
+    /// The facts of NVIDIA and PyTorch.
+    pub catalogue: &'a Catalogue,
+    /// The patches that are wanted, in order.
+    pub patches: Vec<BoundPatch<'a>>,
+    /// What the person should know.
+    pub notes: Vec<String>,
+}
+
+/// A patch and its ops that are for this release and environment.
+#[derive(Debug, Clone)]
+pub struct BoundPatch<'a> {
+    /// The patch.
+    pub patch: &'a Patch,
+    /// Its ops that are for this source.
+    pub ops: Vec<&'a PatchOp>,
+}
+
+/// A request that cannot be met.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// Nothing was asked for.
+    #[error("nothing was asked for")]
+    NothingAsked,
+    /// A patch was named that is not there.
+    #[error(transparent)]
+    UnknownPatch(#[from] UnknownPatch),
+    /// An architecture is wanted and unwanted.
+    #[error("{} is wanted and dropped at the same time", .code.label())]
+    Contradiction {
+        /// Which.
+        code: Code,
+    },
+    /// No toolkit that was ever released compiles it.
+    #[error("no CUDA toolkit compiles for {arch}")]
+    UnknownArch {
+        /// Which.
+        arch: crate::engine::arch::Arch,
+    },
+    /// No given toolkit compiles it.
+    #[error("CUDA {} does not compile for {}", given(.cuda), .code.label())]
+    Refused {
+        /// What is wanted.
+        code: Code,
+        /// The given toolkits.
+        cuda: Vec<Toolkit>,
+        /// The first toolkit that does, if it is known.
+        since: Option<Toolkit>,
+        /// The last that does, unless the newest does.
+        last: Option<Toolkit>,
+        /// Its name in the given toolkits, where it was renamed.
+        renamed: Option<crate::engine::arch::Arch>,
+    },
+    /// A known trap stops the work.
+    #[error("{}", .0.title)]
+    Advisory(Box<Advisory>),
+}
+
+fn given(cuda: &[Toolkit]) -> String {
+    cuda.iter().map(Toolkit::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+impl<'a> Bound<'a> {
+    /// Joins everything; refuses what cannot be met before any source is read.
+    pub fn new(
+        upstream: &'a Upstream,
+        version: SourceVersion,
+        request: &'a Request,
+        catalogue: &'a Catalogue,
+    ) -> Result<Self, BindError> {
+        if request.is_empty() {
+            return Err(BindError::NothingAsked);
+        }
+        check_wish(request, catalogue)?;
+        let (chosen, unknown) = choose(upstream, request)?;
+        let mut notes = newer_toolkits(request, catalogue);
+        for advisory in advisories(upstream, request, catalogue) {
+            if !request.accept_advisory {
+                return Err(BindError::Advisory(Box::new(advisory.clone())));
+            }
+            notes.push(format!("accepted: {}", advisory.title));
+        }
+        let patches: Vec<BoundPatch<'a>> = chosen
+            .into_iter()
+            .map(|patch| BoundPatch { patch, ops: ops(patch, &version, &request.environment) })
+            .collect();
+        let possible =
+            unknown.iter().filter(|(patch, _)| patch.ops.iter().any(|op| is_for(&op.tags, &version)));
+        let left: Vec<String> = possible.map(|(patch, what)| format!("{} ({what})", patch.id)).collect();
+        if !left.is_empty() {
+            let note = "left out, as it is unknown whether the environment needs them";
+            notes.push(format!("{note}: {}", left.join(", ")));
+        }
+        let replaced = patches.iter().filter_map(|bound| {
+            let origin = bound.patch.replaced_by.as_ref()?;
+            Some(format!("{} comes from {origin}", bound.patch.id))
+        });
+        notes.extend(replaced);
+        Ok(Self { upstream, version, request, catalogue, patches, notes })
+    }
+
+    /// What its ops are planned for.
+    pub fn aim(&self) -> Aim<'_> {
+        let cuda = &self.request.environment.cuda;
+        let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
+        Aim { wish: &self.request.wish, toolchain }
+    }
+}
+
+fn check_wish(request: &Request, catalogue: &Catalogue) -> Result<(), BindError> {
+    let wish = &request.wish;
+    for code in wish.wanted() {
+        let Some(row) = catalogue.arch(code.arch()) else {
+            return Err(BindError::UnknownArch { arch: code.arch() });
+        };
+        if wish.drop.iter().any(|drop| code.arch().serves(drop.arch())) {
+            return Err(BindError::Contradiction { code });
+        }
+        let cuda = &request.environment.cuda;
+        let taken = cuda.iter().any(|toolkit| catalogue.takes(*toolkit, &Gencode::of(code)));
+        if !cuda.is_empty() && !taken {
+            let renamed = row.renamed_to.or(row.renamed_from);
+            return Err(BindError::Refused {
+                code,
+                cuda: cuda.clone(),
+                since: row.since,
+                last: row.last,
+                renamed,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The traps that the wanted architectures run into with the given toolkits, or with any where none is given.
+fn advisories<'a>(upstream: &'a Upstream, request: &Request, catalogue: &Catalogue) -> Vec<&'a Advisory> {
+    let all: Vec<Toolkit> = catalogue.toolkits().iter().map(|row| row.version).collect();
+    let cuda = if request.environment.cuda.is_empty() { &all } else { &request.environment.cuda };
+    let concerns = |advisory: &&Advisory| {
+        cuda.iter().any(|toolkit| toolkit_in(&advisory.cuda, *toolkit))
+            && request.wish.wanted().any(|code| code.arch().serves(advisory.arch))
+    };
+    upstream.advisories.iter().filter(concerns).collect()
+}
+
+fn newer_toolkits(request: &Request, catalogue: &Catalogue) -> Vec<String> {
+    let newest = catalogue.newest();
+    let newer = request.environment.cuda.iter().filter(|toolkit| **toolkit > newest);
+    newer
+        .map(|toolkit| format!("CUDA {toolkit} is newer than the catalogue and is treated as {newest}"))
+        .collect()
+}

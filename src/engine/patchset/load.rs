@@ -1,0 +1,422 @@
+//! From the texts of TOML files to patch sets, with errors that point at the mistake.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use regex::{Regex, RegexBuilder};
+use serde::de::DeserializeOwned;
+
+use super::schema::{
+    GencodeSpec, InsertSpec, ListSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
+    UpstreamFile, WhereSpec,
+};
+use super::{
+    Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Recognise, Upstream, UpstreamStatus, Wanted,
+    WorksWith,
+};
+use crate::engine::ops::Op;
+use crate::engine::ops::files::Files;
+use crate::engine::ops::gencode::GencodeOp;
+use crate::engine::ops::insert::{InsertOp, Position};
+use crate::engine::ops::list::ListOp;
+use crate::engine::ops::rename::RenameOp;
+use crate::engine::ops::rewrite::{Condition, RewriteOp};
+use crate::engine::pattern::{Pattern, Template};
+use crate::engine::syntax::Language;
+use crate::engine::tag::TagRange;
+
+/// The texts of patch-set files: `SET/FILE.toml` and what it says. Of the same path, the last counts.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    files: BTreeMap<String, Text>,
+}
+
+#[derive(Debug, Clone)]
+struct Text {
+    toml: String,
+    /// Where it comes from, if it is not shipped.
+    origin: Option<String>,
+}
+
+/// A patch-set file that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The file is no TOML of this form.
+    #[error("{file} cannot be read\n{message}")]
+    Toml {
+        /// Where.
+        file: String,
+        /// Line, caret and the valid names.
+        message: String,
+    },
+    /// A value is not what its key wants.
+    #[error("{file}: `{key}` is wrong: {message}")]
+    Value {
+        /// Where.
+        file: String,
+        /// Which key.
+        key: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file that another one names is not there.
+    #[error("{file} names `{missing}`, and there is no such file")]
+    Missing {
+        /// Which file names it.
+        file: String,
+        /// What is missing.
+        missing: String,
+    },
+    /// A file that no `upstream.toml` names.
+    #[error("{file} is not named in the `patches` of its set")]
+    Unnamed {
+        /// Which.
+        file: String,
+    },
+}
+
+impl Texts {
+    /// Adds a file; `origin` says where a file comes from that is not shipped.
+    pub fn insert(&mut self, path: &str, toml: &str, origin: Option<&str>) {
+        let text = Text { toml: toml.to_string(), origin: origin.map(str::to_string) };
+        self.files.insert(path.to_string(), text);
+    }
+
+    /// Reads all patch sets.
+    pub fn load(&self) -> Result<PatchSets, LoadError> {
+        let names: BTreeSet<&str> = self.files.keys().filter_map(|path| path.split('/').next()).collect();
+        let sets = names.into_iter().filter(|set| self.files.contains_key(&format!("{set}/upstream.toml")));
+        let upstreams = sets.map(|set| self.upstream(set)).collect::<Result<_, _>>()?;
+        Ok(PatchSets { upstreams })
+    }
+
+    fn upstream(&self, set: &str) -> Result<Upstream, LoadError> {
+        let path = format!("{set}/upstream.toml");
+        let spec: UpstreamFile = self.read(&path)?;
+        let at = At { file: &path };
+        let mut patches = self.patches(set, &spec.patches, &path)?;
+        for used in &spec.uses {
+            patches.extend(self.set(used, &path)?);
+        }
+        let unnamed = self.files.keys().find(|file| {
+            let name = file.strip_prefix(&format!("{set}/")).and_then(|name| name.strip_suffix(".toml"));
+            name.is_some_and(|name| name != "upstream" && !spec.patches.iter().any(|patch| patch == name))
+        });
+        if let Some(file) = unnamed {
+            return Err(LoadError::Unnamed { file: file.clone() });
+        }
+        Ok(Upstream {
+            id: set.to_string(),
+            floor: at.parse("floor", &spec.floor)?,
+            tested_through: at.parse("tested-through", &spec.tested_through)?,
+            recognise: at.recognise(&spec)?,
+            build: at.build(&spec)?,
+            works_with: at.works_with(&spec)?,
+            advisories: at.advisories(&spec)?,
+            url: spec.url,
+            distribution: spec.distribution,
+            module: spec.module,
+            tag_prefix: spec.tag_prefix,
+            patches,
+        })
+    }
+
+    /// All patches of a set that others use, in the order of their names.
+    fn set(&self, set: &str, user: &str) -> Result<Vec<Patch>, LoadError> {
+        let prefix = format!("{set}/");
+        let names: Vec<String> = self
+            .files
+            .keys()
+            .filter_map(|path| path.strip_prefix(&prefix)?.strip_suffix(".toml"))
+            .map(str::to_string)
+            .collect();
+        if names.is_empty() {
+            return Err(LoadError::Missing { file: user.to_string(), missing: prefix });
+        }
+        self.patches(set, &names, user)
+    }
+
+    fn patches(&self, set: &str, names: &[String], user: &str) -> Result<Vec<Patch>, LoadError> {
+        names.iter().map(|name| self.patch(set, name, user)).collect()
+    }
+
+    fn patch(&self, set: &str, name: &str, user: &str) -> Result<Patch, LoadError> {
+        let path = format!("{set}/{name}.toml");
+        let Some(text) = self.files.get(&path) else {
+            return Err(LoadError::Missing { file: user.to_string(), missing: path });
+        };
+        let spec: PatchFile = self.read(&path)?;
+        let at = At { file: &path };
+        let id = format!("{set}/{name}");
+        let wanted = match (spec.when, &spec.needed) {
+            (Some(_), None) => Wanted::ByArch,
+            (None, Some(needed)) => Wanted::ByEnvironment(at.needed(needed)?),
+            (None, None) => Wanted::ByName,
+            (Some(_), Some(_)) => return Err(at.wrong("needed", "a patch with `when` has no `needed`")),
+        };
+        let texts = [("title", &spec.title), ("why", &spec.why)];
+        if let Some((key, _)) = texts.iter().find(|(_, text)| text.trim().is_empty()) {
+            return Err(at.wrong(key, "it becomes the commit message and must not be empty"));
+        }
+        Ok(Patch {
+            upstream_status: at.status(&spec.upstream_status)?,
+            ops: at.ops(&id, &spec)?,
+            id,
+            title: spec.title,
+            why: spec.why.trim().to_string(),
+            references: spec.references,
+            wanted,
+            replaced_by: text.origin.clone(),
+        })
+    }
+
+    fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, LoadError> {
+        let text = self.files.get(path);
+        let text =
+            text.ok_or_else(|| LoadError::Missing { file: path.to_string(), missing: path.to_string() })?;
+        let file = text.origin.as_ref().map_or_else(|| path.to_string(), |origin| format!("{origin}/{path}"));
+        toml::from_str(&text.toml)
+            .map_err(|error| LoadError::Toml { file, message: error.to_string().trim_end().to_string() })
+    }
+}
+
+/// The file that values are read from, for errors.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    file: &'a str,
+}
+
+impl At<'_> {
+    fn wrong(self, key: &str, message: impl ToString) -> LoadError {
+        LoadError::Value { file: self.file.to_string(), key: key.to_string(), message: message.to_string() }
+    }
+
+    fn parse<T: FromStr<Err: ToString>>(self, key: &str, text: &str) -> Result<T, LoadError> {
+        text.parse().map_err(|error: T::Err| self.wrong(key, error.to_string()))
+    }
+
+    fn range(self, key: &str, text: &Option<String>) -> Result<Option<TagRange>, LoadError> {
+        text.as_ref().map(|text| self.parse(key, text)).transpose()
+    }
+
+    fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
+        RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong(key, error))
+    }
+
+    fn recognise(self, spec: &UpstreamFile) -> Result<Vec<Recognise>, LoadError> {
+        let one = |spec: &super::schema::RecogniseSpec| {
+            Ok(Recognise {
+                file: spec.file.clone(),
+                pattern: self.regex("recognise.pattern", &spec.pattern)?,
+            })
+        };
+        spec.recognise.iter().map(one).collect()
+    }
+
+    fn build(self, spec: &UpstreamFile) -> Result<Vec<BuildFacts>, LoadError> {
+        let one = |spec: &super::schema::BuildSpec| {
+            Ok(BuildFacts { tags: self.parse("build.tags", &spec.tags)?, variables: spec.variables.clone() })
+        };
+        spec.build.iter().map(one).collect()
+    }
+
+    fn works_with(self, spec: &UpstreamFile) -> Result<Vec<WorksWith>, LoadError> {
+        let one = |spec: &super::schema::WorksWithSpec| {
+            Ok(WorksWith {
+                tags: self.parse("works-with.tags", &spec.tags)?,
+                distribution: spec.distribution.clone(),
+                versions: spec.versions.clone(),
+                why: spec.why.clone(),
+            })
+        };
+        spec.works_with.iter().map(one).collect()
+    }
+
+    fn advisories(self, spec: &UpstreamFile) -> Result<Vec<Advisory>, LoadError> {
+        let one = |spec: &super::schema::AdvisorySpec| {
+            Ok(Advisory {
+                arch: self.parse("advisory.arch", &spec.arch)?,
+                cuda: self.parse("advisory.cuda", &spec.cuda)?,
+                title: spec.title.clone(),
+                why: spec.why.trim().to_string(),
+                instead: spec.instead.clone(),
+                references: spec.references.clone(),
+            })
+        };
+        spec.advisory.iter().map(one).collect()
+    }
+
+    fn status(self, text: &str) -> Result<UpstreamStatus, LoadError> {
+        match text {
+            "pending" => Ok(UpstreamStatus::Pending),
+            "submitted" => Ok(UpstreamStatus::Submitted),
+            "rejected" => Ok(UpstreamStatus::Rejected),
+            "inappropriate" => Ok(UpstreamStatus::Inappropriate),
+            _ => match text.strip_prefix("merged since ") {
+                Some(tag) => self.parse("upstream-status", tag).map(UpstreamStatus::MergedSince),
+                None => {
+                    let known = "`pending`, `submitted`, `merged since TAG`, `rejected` or `inappropriate`";
+                    Err(self.wrong("upstream-status", format!("`{text}` is none of {known}")))
+                }
+            },
+        }
+    }
+
+    fn needed(self, spec: &NeededSpec) -> Result<Needed, LoadError> {
+        let mut packages = BTreeMap::new();
+        for (name, versions) in &spec.packages {
+            packages.insert(name.clone(), self.parse("needed.packages", versions)?);
+        }
+        Ok(Needed {
+            cuda: self.range("needed.cuda", &spec.cuda)?,
+            torch: self.range("needed.torch", &spec.torch)?,
+            python: self.range("needed.python", &spec.python)?,
+            machine: spec.machine.clone(),
+            packages,
+        })
+    }
+
+    /// The ops in the order in which they are planned: rename, rewrite, list, gencode, insert.
+    fn ops(self, patch: &str, spec: &PatchFile) -> Result<Vec<PatchOp>, LoadError> {
+        let mut ops = Vec::new();
+        for spec in &spec.rename {
+            ops.push(self.op(&spec.tags, &spec.needed, &None, self.rename(spec)?)?);
+        }
+        for spec in &spec.rewrite {
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec)?)?);
+        }
+        for spec in &spec.list {
+            ops.push(self.op(&spec.tags, &None, &None, self.list(spec)?)?);
+        }
+        for spec in &spec.gencode {
+            ops.push(self.op(&spec.tags, &None, &None, self.gencode(spec)?)?);
+        }
+        for spec in &spec.insert {
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.insert(spec)?)?);
+        }
+        if ops.is_empty() {
+            return Err(self.wrong("ops", "the patch has none"));
+        }
+        let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for op in &mut ops {
+            let count = counts.entry(op.op.kind()).or_default();
+            *count += 1;
+            let number = if *count == 1 { String::new() } else { format!("-{count}") };
+            op.id = format!("{patch}/{}{number}", op.op.kind());
+        }
+        Ok(ops)
+    }
+
+    fn op(
+        self,
+        tags: &str,
+        needed: &Option<NeededSpec>,
+        unit: &Option<String>,
+        op: Op,
+    ) -> Result<PatchOp, LoadError> {
+        let needed = needed.as_ref().map(|needed| self.needed(needed)).transpose()?;
+        Ok(PatchOp { id: String::new(), tags: self.parse("tags", tags)?, needed, unit: unit.clone(), op })
+    }
+
+    fn files(self, globs: &[String]) -> Result<Files, LoadError> {
+        Files::new(globs).map_err(|error| self.wrong("paths", error))
+    }
+
+    /// The language of the files, which the patterns are written in.
+    fn language(self, globs: &[String]) -> Result<Language, LoadError> {
+        globs
+            .iter()
+            .find_map(|glob| Language::of_path(glob))
+            .ok_or_else(|| self.wrong("paths", format!("no grammar reads {}", globs.join(", "))))
+    }
+
+    fn patterns(self, key: &str, language: Language, texts: &[String]) -> Result<Vec<Pattern>, LoadError> {
+        texts.iter().map(|text| self.pattern(key, language, text)).collect()
+    }
+
+    fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
+        Pattern::new(language, text).map_err(|error| self.wrong(key, error))
+    }
+
+    fn rename(self, spec: &RenameSpec) -> Result<Op, LoadError> {
+        let files = self.files(&spec.paths)?;
+        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone() }))
+    }
+
+    fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
+        let files = self.files(std::slice::from_ref(&spec.file))?;
+        Ok(Op::List(ListOp { files, name: spec.name.clone() }))
+    }
+
+    fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {
+        let globs = std::slice::from_ref(&spec.file);
+        let language = self.language(globs)?;
+        let entry = self.pattern("entry", language, &spec.entry)?;
+        let guard = |key, text: &Option<String>| {
+            text.as_ref().map(|text| self.pattern(key, language, text)).transpose()
+        };
+        let (from, until) = (guard("from", &spec.from)?, guard("until", &spec.until)?);
+        let op = GencodeOp::new(self.files(globs)?, &entry, from.as_ref(), until.as_ref());
+        op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("gencode", error))
+    }
+
+    fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
+        let globs = std::slice::from_ref(&spec.file);
+        let language = self.language(globs)?;
+        let position = match spec.position {
+            PositionSpec::Before => Position::Before,
+            PositionSpec::After => Position::After,
+            PositionSpec::Start => Position::Start,
+            PositionSpec::End => Position::End,
+        };
+        Ok(Op::Insert(InsertOp {
+            files: self.files(globs)?,
+            anchor: self.pattern("anchor", language, &spec.anchor)?,
+            position,
+            text: Template::new(&spec.text),
+            written: self.pattern("text", language, &spec.text)?,
+            unless: self.patterns("unless", language, &spec.unless)?,
+        }))
+    }
+
+    fn rewrite(self, spec: &RewriteSpec) -> Result<Op, LoadError> {
+        let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+        let language = self.language(&globs)?;
+        let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
+        let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
+        Ok(Op::Rewrite(Box::new(RewriteOp {
+            files: self.files(&globs)?,
+            find: self.patterns("find", language, &spec.find)?,
+            replace: spec.replace.as_ref().map(|text| Template::new(text)),
+            replaced: replaced.map(|text| self.pattern("replace", language, text)).transpose()?,
+            conditions: conditions.collect::<Result<_, _>>()?,
+            inside: self.patterns("inside", language, &spec.inside)?,
+            not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
+            unless: self.patterns("unless", language, &spec.unless)?,
+            expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
+            advice: spec.advice.clone(),
+        })))
+    }
+
+    fn condition(self, language: Language, name: &str, spec: &WhereSpec) -> Result<Condition, LoadError> {
+        Ok(Condition {
+            name: name.to_string(),
+            regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
+            not: self.patterns("where.not", language, &spec.not)?,
+            unused: spec.unused,
+        })
+    }
+
+    /// `2` is exactly two places, `1..=4` from one to four, `1..` at least one.
+    fn expect(self, text: &str) -> Result<std::ops::RangeInclusive<usize>, LoadError> {
+        match text.split_once("..") {
+            None => self.number(text).map(|count| count..=count),
+            Some((start, "")) => Ok(self.number(start)?..=usize::MAX),
+            Some((start, end)) => Ok(self.number(start)?..=self.number(end.trim_start_matches('='))?),
+        }
+    }
+
+    fn number(self, text: &str) -> Result<usize, LoadError> {
+        text.trim().parse().map_err(|_| self.wrong("expect", format!("`{text}` is not like `2` or `1..=4`")))
+    }
+}

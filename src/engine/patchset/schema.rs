@@ -1,0 +1,289 @@
+//! Exactly what the TOML files say; unknown keys are refused.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// `upstream.toml`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UpstreamFile {
+    /// The git repository.
+    pub url: String,
+    /// The name on a package index.
+    pub distribution: String,
+    /// The module that it installs.
+    pub module: String,
+    /// What tags begin with.
+    #[serde(default)]
+    pub tag_prefix: String,
+    /// The oldest toolkit that the sources accept.
+    pub floor: String,
+    /// The newest release that the patch set was tested on.
+    pub tested_through: String,
+    /// Names of patch files, in the order in which they are planned.
+    pub patches: Vec<String>,
+    /// Names of other sets.
+    #[serde(default)]
+    pub uses: Vec<String>,
+    /// Files that tell it from other trees.
+    pub recognise: Vec<RecogniseSpec>,
+    /// What to set when it is built.
+    #[serde(default)]
+    pub build: Vec<BuildSpec>,
+    /// Releases of others that work together with it.
+    #[serde(default)]
+    pub works_with: Vec<WorksWithSpec>,
+    /// Known traps.
+    #[serde(default)]
+    pub advisory: Vec<AdvisorySpec>,
+}
+
+/// `[[recognise]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RecogniseSpec {
+    /// Relative to the root of the tree.
+    pub file: String,
+    /// A regular expression; `^` and `$` match at lines.
+    pub pattern: String,
+}
+
+/// `[[build]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct BuildSpec {
+    /// Of which releases.
+    #[serde(default)]
+    pub tags: String,
+    /// Environment variables.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// `[[works-with]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WorksWithSpec {
+    /// Of this upstream.
+    #[serde(default)]
+    pub tags: String,
+    /// The other's name on a package index.
+    pub distribution: String,
+    /// Its releases, as pip takes them.
+    pub versions: String,
+    /// Why.
+    pub why: String,
+}
+
+/// `[[advisory]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AdvisorySpec {
+    /// The architecture.
+    pub arch: String,
+    /// With these toolkits.
+    pub cuda: String,
+    /// What happens.
+    pub title: String,
+    /// What is known of it.
+    pub why: String,
+    /// What to do instead.
+    pub instead: String,
+    /// Where it was reported.
+    pub references: Vec<String>,
+}
+
+/// A patch file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PatchFile {
+    /// One line.
+    pub title: String,
+    /// Why it exists.
+    pub why: String,
+    /// Issues, pull requests and documents.
+    pub references: Vec<String>,
+    /// `pending`, `submitted`, `merged since TAG`, `rejected` or `inappropriate`.
+    pub upstream_status: String,
+    /// `arch`: chosen by a flag that speaks of architectures, or by a toolkit.
+    pub when: Option<When>,
+    /// For which environment it is wanted.
+    pub needed: Option<NeededSpec>,
+    /// Names that go.
+    #[serde(default)]
+    pub rename: Vec<RenameSpec>,
+    /// Code that goes, or is reported.
+    #[serde(default)]
+    pub rewrite: Vec<RewriteSpec>,
+    /// Lists of architectures.
+    #[serde(default)]
+    pub list: Vec<ListSpec>,
+    /// Spellings of one architecture.
+    #[serde(default)]
+    pub gencode: Vec<GencodeSpec>,
+    /// Snippets that must stand somewhere.
+    #[serde(default)]
+    pub insert: Vec<InsertSpec>,
+}
+
+/// `when`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// By a flag that speaks of architectures, or by a toolkit.
+    Arch,
+}
+
+/// `needed`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NeededSpec {
+    /// Releases of the toolkit.
+    pub cuda: Option<String>,
+    /// Releases of PyTorch.
+    pub torch: Option<String>,
+    /// Releases of Python.
+    pub python: Option<String>,
+    /// As `uname -m` names it.
+    pub machine: Option<String>,
+    /// Releases of other packages.
+    #[serde(default)]
+    pub packages: BTreeMap<String, String>,
+}
+
+/// `[[gencode]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GencodeSpec {
+    /// For which releases; empty: all.
+    #[serde(default)]
+    pub tags: String,
+    /// The build file.
+    pub file: String,
+    /// One architecture.
+    pub entry: String,
+    /// "From this toolkit on".
+    pub from: Option<String>,
+    /// "Up to this toolkit".
+    pub until: Option<String>,
+}
+
+/// `[[list]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ListSpec {
+    /// For which releases; empty: all.
+    #[serde(default)]
+    pub tags: String,
+    /// The file.
+    pub file: String,
+    /// The variable that holds it.
+    pub name: String,
+}
+
+/// `[[rename]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RenameSpec {
+    /// For which releases; empty: all.
+    #[serde(default)]
+    pub tags: String,
+    /// For which environment.
+    pub needed: Option<NeededSpec>,
+    /// Globs.
+    pub paths: Vec<String>,
+    /// The old name.
+    pub from: String,
+    /// The new one.
+    pub to: String,
+}
+
+/// `[[rewrite]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RewriteSpec {
+    /// For which releases; empty: all.
+    #[serde(default)]
+    pub tags: String,
+    /// For which environment.
+    pub needed: Option<NeededSpec>,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// The file; or `paths`.
+    pub file: Option<String>,
+    /// Globs; or `file`.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Patterns, any of which must go.
+    pub find: Vec<String>,
+    /// What stands there instead; absent: matches are reported.
+    pub replace: Option<String>,
+    /// Conditions on metavariables.
+    #[serde(default, rename = "where")]
+    pub conditions: BTreeMap<String, WhereSpec>,
+    /// Only within one of these.
+    #[serde(default)]
+    pub inside: Vec<String>,
+    /// Not within one of these.
+    #[serde(default)]
+    pub not_inside: Vec<String>,
+    /// Cures that count.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// How many places: `2` or `1..=4`.
+    pub expect: Option<String>,
+    /// What a person should do.
+    pub advice: Option<String>,
+}
+
+/// `where.X`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WhereSpec {
+    /// Its text matches.
+    pub regex: Option<String>,
+    /// It is none of these patterns.
+    #[serde(default)]
+    pub not: Vec<String>,
+    /// No other use is left around it.
+    #[serde(default)]
+    pub unused: bool,
+}
+
+/// `[[insert]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct InsertSpec {
+    /// For which releases; empty: all.
+    #[serde(default)]
+    pub tags: String,
+    /// For which environment.
+    pub needed: Option<NeededSpec>,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// The file.
+    pub file: String,
+    /// What it hangs on.
+    pub anchor: String,
+    /// On which side of it.
+    pub position: PositionSpec,
+    /// The snippet.
+    pub text: String,
+    /// Cures that count.
+    #[serde(default)]
+    pub unless: Vec<String>,
+}
+
+/// `position`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PositionSpec {
+    /// Before the anchor.
+    Before,
+    /// After it.
+    After,
+    /// At the start of its block.
+    Start,
+    /// At the end of its block.
+    End,
+}

@@ -1,0 +1,53 @@
+use super::load::{LoadError, Texts};
+use super::shipped;
+
+#[test]
+fn the_shipped_patch_sets_load() {
+    let sets = shipped::texts().load().unwrap_or_else(|error| panic!("{error}"));
+    let ids: Vec<&str> = sets.upstreams.iter().map(|upstream| upstream.id.as_str()).collect();
+    assert!(ids.contains(&"mamba-ssm") && ids.contains(&"causal-conv1d"), "{ids:?}");
+}
+
+const UPSTREAM: &str = "url = 'u'\ndistribution = 'd'\nmodule = 'm'\nfloor = '11.6'\ntested-through = '1.0'\npatches = ['p']\nrecognise = []\n";
+const PATCH: &str = "title = 't'\nwhy = 'w'\nreferences = []\nupstream-status = 'pending'\n";
+
+fn fault(upstream: &str, patch: &str) -> String {
+    let mut texts = Texts::default();
+    texts.insert("x/upstream.toml", upstream, None);
+    texts.insert("x/p.toml", patch, Some("/private"));
+    match texts.load() {
+        Err(error) => error.to_string(),
+        Ok(_) => String::new(),
+    }
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let ops = "[[list]]\nfile = 'setup.py'\nname = 'A'\n";
+    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{ops}")), "");
+    let unknown = fault(UPSTREAM, &format!("{PATCH}[[list]]\nfile = 'setup.py'\nnames = 'A'\n"));
+    assert!(
+        unknown.contains("line 7, column 1") && unknown.contains("expected one of `tags`, `file`, `name`"),
+        "{unknown}"
+    );
+    assert!(unknown.contains("/private/x/p.toml"), "{unknown}");
+    let no_reason = fault(UPSTREAM, &format!("{}{ops}", PATCH.replace("'w'", "' '")));
+    assert!(no_reason.contains("`why`"), "{no_reason}");
+    let missing = fault(UPSTREAM, &format!("{}{ops}", PATCH.replace("why = 'w'\n", "")));
+    assert!(missing.contains("missing field `why`"), "{missing}");
+    let pattern = fault(UPSTREAM, &format!("{PATCH}[[gencode]]\nfile = 'setup.py'\nentry = 'f($GENCODE'\n"));
+    assert!(pattern.contains("`entry` is wrong"), "{pattern}");
+    let value = fault(UPSTREAM, &format!("{PATCH}[[gencode]]\nfile = 'setup.py'\nentry = 'f(1)'\n"));
+    assert!(value.contains("no `$GENCODE`"), "{value}");
+    let status = fault(UPSTREAM, &format!("{}{ops}", PATCH.replace("pending", "maybe")));
+    assert!(status.contains("`maybe` is none of"), "{status}");
+    let named = fault(&UPSTREAM.replace("['p']", "['p', 'q']"), &format!("{PATCH}{ops}"));
+    assert!(named.contains("x/q.toml"), "{named}");
+}
+
+#[test]
+fn a_file_that_its_set_does_not_name_is_refused() {
+    let mut texts = shipped::texts();
+    texts.insert("mamba-ssm/other.toml", PATCH, None);
+    assert!(matches!(texts.load(), Err(LoadError::Unnamed { .. })));
+}

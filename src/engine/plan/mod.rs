@@ -1,0 +1,186 @@
+//! Plans: all edits and outcomes for one target.
+
+pub mod effect;
+pub mod preview;
+pub mod prove;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::edit::{Edits, Overlap};
+use super::ops::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site};
+use super::patchset::PatchOp;
+use super::patchset::bind::{Bound, BoundPatch};
+use super::source::Sources;
+use super::tag::SourceVersion;
+
+/// All edits and outcomes for one target; not yet proved.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// One after the other, each on the text that the one before left.
+    pub patches: Vec<PatchPlan>,
+    /// The files as they were.
+    pub before: Sources,
+    /// The files as they will be.
+    pub after: Sources,
+}
+
+/// What one patch does.
+#[derive(Debug, Clone)]
+pub struct PatchPlan {
+    /// Its id.
+    pub id: String,
+    /// Its title, reason and references: the commit message.
+    pub title: String,
+    /// Why it exists.
+    pub why: String,
+    /// Issues, pull requests and documents.
+    pub references: Vec<String>,
+    /// What each op found.
+    pub ops: Vec<OpReport>,
+    /// The files that it changes.
+    pub changes: BTreeMap<String, Change>,
+}
+
+/// What one op found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpReport {
+    /// Its id.
+    pub id: String,
+    /// The files that it looks at.
+    pub files: String,
+    /// What it found.
+    pub outcome: Outcome,
+    /// The places that it speaks of.
+    pub sites: Vec<Site>,
+    /// What was seen besides and left.
+    pub remarks: Vec<String>,
+}
+
+/// One file that a patch changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Its bytes before the patch.
+    pub before: Arc<[u8]>,
+    /// Its bytes after it.
+    pub after: Arc<[u8]>,
+    /// What leads from one to the other.
+    pub edits: Edits,
+}
+
+/// A target that cannot be planned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// An op cannot do its work.
+    #[error("{cause}")]
+    Op {
+        /// Which op.
+        id: String,
+        /// Why not.
+        cause: OpError,
+    },
+    /// Two ops of a patch touch the same bytes.
+    #[error("{path}: {id} and another op of its patch touch the same bytes: {overlap}")]
+    Overlap {
+        /// The second op.
+        id: String,
+        /// The file.
+        path: String,
+        /// Where.
+        overlap: Overlap,
+    },
+}
+
+impl PlanError {
+    /// The missing anchor, where that is the cause.
+    pub fn no_anchor(&self) -> Option<&NoAnchor> {
+        match self {
+            PlanError::Op { cause: OpError::NoAnchor(missing), .. } => Some(missing),
+            _ => None,
+        }
+    }
+}
+
+/// Plans everything that is bound.
+pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
+    let mut after = sources.clone();
+    let mut patches = Vec::new();
+    for one in &bound.patches {
+        let patch = plan_patch(one, &after, bound)?;
+        for (path, change) in &patch.changes {
+            after.insert(path.clone(), change.after.clone());
+        }
+        patches.push(patch);
+    }
+    Ok(Plan { patches, before: sources.clone(), after })
+}
+
+fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> Result<PatchPlan, PlanError> {
+    let mut reports = Vec::new();
+    let mut edits: BTreeMap<String, Edits> = BTreeMap::new();
+    for (op, plan) in plan_ops(&bound.ops, sources, whole.aim(), &whole.version)? {
+        for (path, more) in plan.edits {
+            let file = edits.entry(path.clone()).or_default();
+            file.merge(more).map_err(|overlap| PlanError::Overlap { id: op.id.clone(), path, overlap })?;
+        }
+        reports.push(OpReport {
+            id: op.id.clone(),
+            files: op.op.files().to_string(),
+            outcome: plan.outcome,
+            sites: plan.sites,
+            remarks: plan.remarks,
+        });
+    }
+    let changes = edits.into_iter().filter_map(|(path, edits)| {
+        let before = sources.get(&path)?.clone();
+        let after: Arc<[u8]> = edits.apply(&before).into();
+        Some((path, Change { before, after, edits }))
+    });
+    let patch = bound.patch;
+    Ok(PatchPlan {
+        id: patch.id.clone(),
+        title: patch.title.clone(),
+        why: patch.why.clone(),
+        references: patch.references.clone(),
+        ops: reports,
+        changes: changes.collect(),
+    })
+}
+
+/// Plans the ops of a patch on the same text. Of an unknown release, shapes that do not fit are left out as long as
+/// another one of their kind does.
+fn plan_ops<'a>(
+    ops: &[&'a PatchOp],
+    sources: &Sources,
+    aim: Aim<'_>,
+    version: &SourceVersion,
+) -> Result<Vec<(&'a PatchOp, OpPlan)>, PlanError> {
+    let mut planned = Vec::new();
+    let mut unfit: Vec<(&PatchOp, OpError)> = Vec::new();
+    for op in ops {
+        match op.op.plan(sources, aim) {
+            Ok(plan) => planned.push((*op, plan)),
+            Err(cause @ OpError::NoAnchor(_)) if *version == SourceVersion::Unknown => {
+                unfit.push((op, cause))
+            }
+            Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
+        }
+    }
+    let alone = |op: &PatchOp| {
+        let same = |other: &PatchOp| {
+            other.op.kind() == op.op.kind() && other.op.files().globs() == op.op.files().globs()
+        };
+        !planned.iter().any(|(other, _)| same(other))
+    };
+    match unfit.into_iter().find(|(op, _)| alone(op)) {
+        Some((op, cause)) => Err(PlanError::Op { id: op.id.clone(), cause }),
+        None => Ok(planned),
+    }
+}
+
+impl Plan {
+    /// Whether no file changes.
+    pub fn is_empty(&self) -> bool {
+        self.patches.iter().all(|patch| patch.changes.is_empty())
+    }
+}

@@ -1,0 +1,64 @@
+//! The diff of a plan: what `git apply` takes.
+
+use similar::TextDiff;
+
+use super::Plan;
+use super::prove::ProvedPlan;
+
+/// One file of a diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Relative to the root of the tree.
+    pub path: String,
+    /// Before.
+    pub before: Vec<u8>,
+    /// After.
+    pub after: Vec<u8>,
+}
+
+impl FileDiff {
+    /// A unified diff with git's headers.
+    pub fn unified(&self) -> Vec<u8> {
+        let path = &self.path;
+        let mut out = format!("diff --git a/{path} b/{path}\n").into_bytes();
+        let diff = TextDiff::from_lines(self.before.as_slice(), self.after.as_slice());
+        let mut unified = diff.unified_diff();
+        unified.context_radius(3).header(&format!("a/{path}"), &format!("b/{path}"));
+        // Writing into memory does not fail.
+        let _ = unified.to_writer(&mut out);
+        out
+    }
+
+    /// The diff that leads back.
+    pub fn reversed(&self) -> FileDiff {
+        FileDiff { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
+    }
+}
+
+impl Plan {
+    /// First text against last, file by file.
+    pub fn diffs(&self) -> Vec<FileDiff> {
+        let pairs =
+            self.before.iter().filter_map(|(path, before)| Some((path, before, self.after.get(path)?)));
+        pairs
+            .filter(|(_, before, after)| before != after)
+            .map(|(path, before, after)| FileDiff {
+                path: path.to_string(),
+                before: before.to_vec(),
+                after: after.to_vec(),
+            })
+            .collect()
+    }
+}
+
+impl ProvedPlan {
+    /// The whole diff.
+    pub fn diff(&self) -> Vec<u8> {
+        self.plan().diffs().iter().flat_map(FileDiff::unified).collect()
+    }
+
+    /// The diff that takes everything back.
+    pub fn reverse_diff(&self) -> Vec<u8> {
+        self.plan().diffs().iter().map(FileDiff::reversed).flat_map(|file| file.unified()).collect()
+    }
+}

@@ -118,6 +118,7 @@ fn is_foreign(name: &str, path: &Path) -> bool {
 pub fn read(root: &Path, paths: &[String], wanted: &dyn Fn(&str) -> bool) -> Result<Sources, FolderError> {
     let read = |path: &&String| {
         let full = root.join(path);
+        refuse_links(root, path)?;
         match fs::read(&full) {
             Ok(bytes) => Ok(((*path).clone(), bytes)),
             Err(cause) => Err(FolderError::Read { path: full, cause }),

@@ -183,6 +183,12 @@ fn certificates(variables: &Variables) -> Result<Option<RootCerts>, HttpError> {
     Ok(Some(RootCerts::new_with_certs(&certificates)))
 }
 
+/// The path of an address, decoded no further: without server, query and fragment.
+pub fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['?', '#']).next().unwrap_or(rest)
+}
+
 /// A text with every `user:password@` of an address taken out.
 pub fn without_credentials(text: &str) -> String {
     let mut shown = String::new();

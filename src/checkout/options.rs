@@ -92,7 +92,7 @@ impl CheckoutOptions {
 
     /// A path as it was typed, with `~` and the current folder filled in.
     pub fn full_path(&self, typed: &std::path::Path) -> PathBuf {
-        self.current_dir.join(self.variables.expand_home(typed))
+        self.current_dir.join(self.variables.expand_home(typed)).components().collect()
     }
 }
 

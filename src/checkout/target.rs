@@ -114,14 +114,14 @@ impl TargetSpec {
     }
 }
 
-/// Up to `count` candidates that look like `wanted`, the nearest first.
+/// Up to `count` candidates that look like `wanted`: first those that begin with it, then the nearest.
 pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, count: usize) -> Vec<String> {
     let enough = (wanted.chars().count() / 2).max(2);
     let mut near: Vec<(usize, &str)> = candidates
         .map(|candidate| (distance(wanted, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= enough || candidate.starts_with(wanted))
         .collect();
-    near.sort_by_key(|(distance, _)| *distance);
+    near.sort_by_key(|(distance, candidate)| (!candidate.starts_with(wanted), *distance));
     near.into_iter().take(count).map(|(_, candidate)| candidate.to_string()).collect()
 }
 
@@ -190,6 +190,7 @@ mod tests {
     fn nearest_first() {
         let tags = ["v2.2.4", "v2.2.5", "v2.3.0", "v1.0.0"];
         assert_eq!(nearest("v2.2.6", tags.into_iter(), 2), ["v2.2.4", "v2.2.5"]);
+        assert_eq!(nearest("v2.2.3", ["v2.2.4", "v2.2.3.post2"].into_iter(), 1), ["v2.2.3.post2"]);
         assert!(nearest("entirely-different", tags.into_iter(), 2).is_empty());
         assert_eq!(distance("kitten", "sitting"), 3);
     }

@@ -181,7 +181,10 @@ impl GitRepository {
     /// Opens the repository at exactly this folder. `tag_prefix` stands before the version in its tags' names.
     pub fn open(path: &Path, tag_prefix: &str) -> Result<Self, GitError> {
         let failed = |error: git2::Error| GitError::Open { path: path.into(), cause: error.message().into() };
-        let repository = Repository::open(path).map_err(failed)?;
+        // A mirror without a configuration file would count as the `.git` of the folder above it.
+        let bare = !path.join(".git").exists() && path.join("HEAD").is_file();
+        let open = if bare { Repository::open_bare } else { Repository::open };
+        let repository = open(path).map_err(failed)?;
         Ok(Self { repository, tag_prefix: tag_prefix.into() })
     }
 

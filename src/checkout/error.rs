@@ -1,0 +1,169 @@
+//! Everything that can go wrong between a TARGET and a written tree.
+
+use std::path::PathBuf;
+
+use super::archive::ArchiveError;
+use super::folder::FolderError;
+use super::git::{GitError, RemoteError};
+use super::http::HttpError;
+use super::index::IndexError;
+use super::target::TargetError;
+
+/// Why a target was not found, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckoutError {
+    /// The TARGET cannot be read.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An archive was refused.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A folder could not be read or written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A repository could not be read or written.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Cloning or fetching failed.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The package index failed.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A download failed.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// Nothing lies at a path.
+    #[error("{} does not exist", path.display())]
+    NoSuchPath {
+        /// The path.
+        path: PathBuf,
+    },
+    /// What lies at a path is neither folder nor archive.
+    #[error("{} is neither a folder nor a .tar.gz or .zip archive", path.display())]
+    NoSource {
+        /// The path.
+        path: PathBuf,
+    },
+    /// No source of the upstream knows the REF.
+    #[error("{} has no tag, branch or commit `{}`", .0.upstream, .0.reference)]
+    UnknownRef(Box<UnknownRef>),
+    /// The upstream has no release that could be the newest.
+    #[error("{upstream} has no release")]
+    NoRelease {
+        /// The upstream.
+        upstream: String,
+    },
+    /// No upstream of that name.
+    #[error("`{upstream}` is not a known upstream")]
+    NoUpstream {
+        /// The name.
+        upstream: String,
+    },
+    /// The upstream has no git repository.
+    #[error("no git repository of {upstream} is known")]
+    NoGitUrl {
+        /// The upstream.
+        upstream: String,
+    },
+    /// A downloaded archive is not the one that its address promises.
+    #[error("{url} is not what its address promises: SHA-256 {found}")]
+    WrongHash {
+        /// The address, without credentials.
+        url: String,
+        /// What came.
+        found: String,
+    },
+    /// The network is needed and may not be used.
+    #[error("{what} is not on this machine, and --offline forbids to fetch it")]
+    Offline {
+        /// What was wanted.
+        what: String,
+    },
+    /// The new folder is in use.
+    #[error("{} exists and holds something else", into.display())]
+    IntoNotEmpty {
+        /// The folder.
+        into: PathBuf,
+    },
+    /// A new folder was asked for a target that is patched where it lies.
+    #[error("{} is patched where it lies; --into is for releases", folder.display())]
+    IntoOfLocal {
+        /// The target's folder.
+        folder: PathBuf,
+    },
+    /// The new folder cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Write {
+        /// The place.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A commit was asked for in a plain folder.
+    #[error("{} is no git checkout", folder.display())]
+    NotGit {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// A REF that nobody knows, and what was meant perhaps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnknownRef {
+    /// The upstream.
+    pub upstream: String,
+    /// What was asked for.
+    pub reference: String,
+    /// Its tags that look like it, the nearest first.
+    pub nearest: Vec<String>,
+    /// Other upstreams that have a release of that name.
+    pub elsewhere: Vec<String>,
+    /// An upstream whose name looks like it.
+    pub near_upstream: Option<String>,
+    /// Whether a folder of that name lies in the current folder.
+    pub is_folder: bool,
+}
+
+impl CheckoutError {
+    /// What to type next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Target(error) => error.hint(),
+            Self::Archive(error) => error.hint(),
+            Self::Folder(error) => error.hint(),
+            Self::Git(error) => error.hint(),
+            Self::Remote(error) => error.hint(),
+            Self::Index(error) => error.hint(),
+            Self::Http(error) => error.hint(),
+            Self::UnknownRef(unknown) => unknown.hint(),
+            Self::NoRelease { upstream } => Some(format!("name a branch: {upstream}@main")),
+            Self::NoUpstream { .. } => Some("mambapatch list".into()),
+            Self::NoGitUrl { .. } => Some("--source sdist".into()),
+            Self::Offline { .. } => Some("run it once without --offline".into()),
+            Self::IntoNotEmpty { .. } => Some("choose another folder: --into DIR".into()),
+            Self::IntoOfLocal { .. } => Some("leave out --into".into()),
+            Self::Write { .. } => Some("choose another folder: --into DIR".into()),
+            Self::NotGit { .. } => Some("--no-commit".into()),
+            Self::NoSuchPath { .. } | Self::NoSource { .. } | Self::WrongHash { .. } => None,
+        }
+    }
+}
+
+impl UnknownRef {
+    fn hint(&self) -> Option<String> {
+        if self.is_folder {
+            return Some(format!("for the folder of that name type ./{}", self.reference));
+        }
+        if let Some(other) = self.elsewhere.first() {
+            return Some(format!("{other}@{}", self.reference));
+        }
+        if !self.nearest.is_empty() {
+            return Some(format!("there are {}", self.nearest.join(", ")));
+        }
+        match &self.near_upstream {
+            Some(upstream) => Some(format!("did you mean the upstream {upstream}?")),
+            None => Some(format!("mambapatch list {}", self.upstream)),
+        }
+    }
+}

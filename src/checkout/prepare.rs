@@ -146,7 +146,7 @@ impl Target {
 
     /// The checkout that an earlier run made of the same target.
     fn again(&self, into: &Path) -> Option<Checkout> {
-        let (repository, below) = GitRepository::of_checkout(into, "v")?;
+        let (repository, below) = GitRepository::of_checkout(into, "v").ok()??;
         let known = match &self.store {
             Store::Commit { commit, .. } => repository.resolve(commit).ok()?.is_some(),
             _ => self.import_in(&repository).is_some(),

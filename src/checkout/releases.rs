@@ -30,7 +30,7 @@ enum Source {
 }
 
 impl Releases {
-    /// Finds the source: the one that has the newest release, as [`super::resolve`] finds it.
+    /// Finds the source as [`super::resolve`] does: the first repository that answers, else the index.
     pub fn open(
         upstream: &UpstreamInfo,
         options: &CheckoutOptions,

@@ -29,6 +29,12 @@ pub enum GitError {
         /// What git2 said.
         cause: String,
     },
+    /// It belongs to another user, and git's configuration does not trust it.
+    #[error("{} belongs to another user", path.display())]
+    NotTrusted {
+        /// The repository.
+        path: PathBuf,
+    },
     /// Something in it cannot be read: an object is absent, a reference broken.
     #[error("cannot read {what} in {}: {cause}", path.display())]
     Read {
@@ -118,6 +124,9 @@ impl GitError {
             Self::Filtered { .. } => Some("--no-commit".into()),
             Self::NoCommit { .. } => Some("--no-commit".into()),
             Self::Read { path, .. } => Some(format!("git -C {} fsck", path.display())),
+            Self::NotTrusted { path } => {
+                Some(format!("git config --global --add safe.directory {}", path.display()))
+            }
             Self::Open { .. } | Self::NotAFile { .. } => None,
         }
     }
@@ -180,27 +189,23 @@ impl std::fmt::Debug for GitRepository {
 impl GitRepository {
     /// Opens the repository at exactly this folder. `tag_prefix` stands before the version in its tags' names.
     pub fn open(path: &Path, tag_prefix: &str) -> Result<Self, GitError> {
-        let failed = |error: git2::Error| GitError::Open { path: path.into(), cause: error.message().into() };
         // A mirror without a configuration file would count as the `.git` of the folder above it.
         let bare = !path.join(".git").exists() && path.join("HEAD").is_file();
         let open = if bare { Repository::open_bare } else { Repository::open };
-        let repository = open(path).map_err(failed)?;
+        let repository = open(path).map_err(|error| unopened(path, &error))?;
         Ok(Self { repository, tag_prefix: tag_prefix.into() })
     }
 
     /// The repository whose checkout this folder is: its work tree's root, or a folder in it with tracked files; with
     /// the path from the root to the folder. An unpacked folder inside someone's repository is none.
-    pub fn of_checkout(folder: &Path, tag_prefix: &str) -> Option<(Self, String)> {
-        let repository = Repository::discover(folder).ok()?;
-        let root = repository.workdir()?.canonicalize().ok()?;
-        let full = folder.canonicalize().ok()?;
-        let below = full.strip_prefix(&root).ok()?.to_str()?.replace('\\', "/");
-        if !below.is_empty() {
-            let inside = format!("{below}/");
-            let index = repository.index().ok()?;
-            index.iter().find(|entry| entry.path.starts_with(inside.as_bytes()))?;
-        }
-        Some((Self { repository, tag_prefix: tag_prefix.into() }, below))
+    pub fn of_checkout(folder: &Path, tag_prefix: &str) -> Result<Option<(Self, String)>, GitError> {
+        let repository = match Repository::discover(folder) {
+            Ok(repository) => repository,
+            Err(error) if error.code() == ErrorCode::Owner => return Err(unopened(folder, &error)),
+            Err(_) => return Ok(None),
+        };
+        let below = path_to_tracked(&repository, folder);
+        Ok(below.map(|below| (Self { repository, tag_prefix: tag_prefix.into() }, below)))
     }
 
     /// Where it lies: the root of the work tree, or the bare repository.
@@ -421,5 +426,24 @@ impl GitRepository {
 
     fn unreadable(&self, what: &str, error: &git2::Error) -> GitError {
         GitError::Read { path: self.path().into(), what: what.into(), cause: error.message().into() }
+    }
+}
+
+/// The path from the root of the work tree to a folder that is the root or holds tracked files.
+fn path_to_tracked(repository: &Repository, folder: &Path) -> Option<String> {
+    let root = repository.workdir()?.canonicalize().ok()?;
+    let full = folder.canonicalize().ok()?;
+    let below = full.strip_prefix(&root).ok()?.to_str()?.replace('\\', "/");
+    if !below.is_empty() {
+        let inside = format!("{below}/");
+        repository.index().ok()?.iter().find(|entry| entry.path.starts_with(inside.as_bytes()))?;
+    }
+    Some(below)
+}
+
+fn unopened(path: &Path, error: &git2::Error) -> GitError {
+    match error.code() {
+        ErrorCode::Owner => GitError::NotTrusted { path: path.into() },
+        _ => GitError::Open { path: path.into(), cause: error.message().into() },
     }
 }

@@ -172,7 +172,7 @@ pub(super) fn of_commit(
         upstream,
         version,
         reference: named.reference,
-        origin: Origin::Commit { repository: repository.path().into(), commit: named.commit.clone() },
+        origin: Origin::Commit { repository: repository.path(), commit: named.commit.clone() },
         tags: tags.into_iter().map(|tag| tag.tag).collect(),
         store: Store::Commit { repository, commit: named.commit, files },
         places,

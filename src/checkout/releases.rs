@@ -1,6 +1,6 @@
 //! All releases of one upstream, opened one after the other: its repository or its page of the index is looked up once.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::Progress;
@@ -81,7 +81,7 @@ impl Releases {
     }
 
     /// The repository on this machine; none where the releases come from the index.
-    pub fn repository(&self) -> Option<&Path> {
+    pub fn repository(&self) -> Option<PathBuf> {
         match &self.source {
             Source::Git { repository, .. } => Some(repository.path()),
             Source::Index { .. } => None,

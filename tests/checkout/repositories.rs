@@ -249,6 +249,20 @@ fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[test]
+fn submodules_are_named_and_not_read() {
+    let root = tempfile::tempdir().expect("root");
+    let repository = open(root.path());
+    let commit = repository.head().expect("head");
+    git(root.path(), &["update-index", "--add", "--cacheinfo", &format!("160000,{commit},csrc/cutlass")]);
+    git(root.path(), &["commit", "-q", "-m", "a submodule"]);
+    let head = repository.head().expect("head");
+    assert_eq!(repository.submodules(&head).expect("submodules"), ["csrc/cutlass"]);
+    assert!(!repository.files(&head, "").expect("files").contains_key("csrc/cutlass"));
+    let error = branch(root.path(), "b", &[one("x", &[("csrc/cutlass", "1")])]).expect_err("submodule");
+    assert!(error.to_string().contains("submodule"), "{error}");
+}
+
+#[test]
 fn without_an_identity_the_tools_own_is_written() {
     let root = tempfile::tempdir().expect("root");
     open(root.path());

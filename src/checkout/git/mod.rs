@@ -201,16 +201,18 @@ impl GitRepository {
     pub fn of_checkout(folder: &Path, tag_prefix: &str) -> Result<Option<(Self, String)>, GitError> {
         let repository = match Repository::discover(folder) {
             Ok(repository) => repository,
-            Err(error) if error.code() == ErrorCode::Owner => return Err(unopened(folder, &error)),
-            Err(_) => return Ok(None),
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            // What is a checkout but cannot be opened must not be written as if it were none.
+            Err(error) => return Err(unopened(folder, &error)),
         };
         let below = path_to_tracked(&repository, folder);
         Ok(below.map(|below| (Self { repository, tag_prefix: tag_prefix.into() }, below)))
     }
 
     /// Where it lies: the root of the work tree, or the bare repository.
-    pub fn path(&self) -> &Path {
-        self.repository.workdir().unwrap_or_else(|| self.repository.path())
+    pub fn path(&self) -> PathBuf {
+        // Gathered from its parts, it has no `/` at the end.
+        self.repository.workdir().unwrap_or_else(|| self.repository.path()).components().collect()
     }
 
     /// Whether it has no work tree.
@@ -224,7 +226,7 @@ impl GitRepository {
         match head {
             Ok(commit) => Ok(commit.id().to_string()),
             Err(error) if error.code() == ErrorCode::UnbornBranch => {
-                Err(GitError::NoCommit { path: self.path().into() })
+                Err(GitError::NoCommit { path: self.path() })
             }
             Err(error) => Err(self.unreadable("HEAD", &error)),
         }
@@ -349,6 +351,19 @@ impl GitRepository {
         Ok(files)
     }
 
+    /// The paths of a commit's submodules. Their files are never read; a build may need them.
+    pub fn submodules(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let mut found = Vec::new();
+        let walked = self.tree(commit)?.walk(TreeWalkMode::PreOrder, |folder, entry| {
+            if let (0o160_000, Ok(name)) = (entry.filemode(), entry.name()) {
+                found.push(format!("{folder}{name}"));
+            }
+            TreeWalkResult::Ok
+        });
+        walked.map_err(|error| self.unreadable(&format!("the files of {commit}"), &error))?;
+        Ok(found)
+    }
+
     /// The bytes of a blob.
     pub fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
         let blob = self.repository.find_blob(self.oid(id)?);
@@ -425,7 +440,7 @@ impl GitRepository {
     }
 
     fn unreadable(&self, what: &str, error: &git2::Error) -> GitError {
-        GitError::Read { path: self.path().into(), what: what.into(), cause: error.message().into() }
+        GitError::Read { path: self.path(), what: what.into(), cause: error.message().into() }
     }
 }
 
@@ -443,7 +458,14 @@ fn path_to_tracked(repository: &Repository, folder: &Path) -> Option<String> {
 
 fn unopened(path: &Path, error: &git2::Error) -> GitError {
     match error.code() {
-        ErrorCode::Owner => GitError::NotTrusted { path: path.into() },
+        ErrorCode::Owner => {
+            let found = Repository::discover_path(path, &[] as &[&Path]).ok();
+            let root = found.as_deref().map(|found| match found.file_name() {
+                Some(name) if name == ".git" => found.parent().unwrap_or(found),
+                _ => found,
+            });
+            GitError::NotTrusted { path: root.unwrap_or(path).into() }
+        }
         _ => GitError::Open { path: path.into(), cause: error.message().into() },
     }
 }

@@ -128,7 +128,8 @@ fn pattern(text: &'static str) -> Regex {
 /// The address that `reference` means on the page `base`.
 pub fn join(base: &str, reference: &str) -> String {
     let scheme_end = base.find("://").map_or(0, |at| at + 3);
-    if reference.contains("://") {
+    let scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    if reference.split_once("://").is_some_and(|(before, _)| scheme(before)) {
         return super::super::http::without_credentials(reference);
     }
     if let Some(rest) = reference.strip_prefix("//") {
@@ -196,6 +197,7 @@ mod tests {
         assert_eq!(join(base, "../../f/a.zip"), "https://host.test/f/a.zip");
         assert_eq!(join(base, "/a.zip"), "https://host.test/a.zip");
         assert_eq!(join(base, "a.zip"), "https://host.test/simple/mamba-ssm/a.zip");
+        assert_eq!(join(base, "a?u=b://c"), "https://host.test/simple/mamba-ssm/a?u=b://c");
         assert_eq!(join(base, "https://u:p@other.test/a"), "https://other.test/a");
         assert_eq!(join("file:///tmp/i/index.html", "a%20b"), "file:///tmp/i/a%20b");
         assert_eq!(percent_decoded("a%20b%2"), "a b%2");

@@ -154,6 +154,9 @@ fn a_release_from_git_gets_a_clone_of_its_own() {
     assert!(!other.already);
     let local = home.resolve("./mamba-ssm-1.0").expect("local");
     assert_eq!((local.label.as_str(), local.is_local()), ("mamba-ssm v1.0", true));
+    git(home.folder.path(), &["clone", "-q", "mirrors/owner+mamba-ssm/repo", "own"]);
+    let error = target.prepare_checkout(Some(Path::new("own"))).expect_err("someone's own clone");
+    assert!(matches!(error, CheckoutError::IntoNotEmpty { .. }), "{error}");
     fs::create_dir(home.path("full")).expect("folder");
     fs::write(home.path("full/x"), "").expect("write");
     let error = target.prepare_checkout(Some(Path::new("full"))).expect_err("in use");

@@ -18,6 +18,9 @@ use crate::engine::tag::{SourceVersion, Tag};
 /// The trailer by which a commit of this program is known: it does not make a release another version.
 pub const TRAILER: &str = "Mambapatch-Version";
 
+/// The key in a repository's own configuration that tells what it was prepared for.
+const PREPARED: &str = "mambapatch.prepared";
+
 /// Why a repository could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -407,6 +410,17 @@ impl GitRepository {
             at = parent;
         }
         (at.message().ok()?.trim_end() == message).then(|| at.id().to_string())
+    }
+
+    /// What [`GitRepository::mark_prepared`] wrote into this repository's own configuration.
+    pub fn prepared_for(&self) -> Option<String> {
+        self.repository.config().ok()?.get_string(PREPARED).ok()
+    }
+
+    /// Remembers that this program made the checkout, and for what: it may be used again for the same.
+    pub fn mark_prepared(&self, what: &str) -> Result<(), GitError> {
+        let marked = self.repository.config().and_then(|mut config| config.set_str(PREPARED, what));
+        marked.map_err(|error| GitError::Write { path: self.path(), cause: error.message().into() })
     }
 
     /// The folders of its objects: its own, and those that it borrows from.

@@ -48,7 +48,7 @@ struct InGit {
 #[derive(Debug, Clone, Copy)]
 pub struct InPlace<'a> {
     /// The patch that undoes it, kept in the user's state folder.
-    pub reverse_patch: &'a str,
+    pub reverse_patch: &'a [u8],
     /// Whether files with changes that are not committed may be written.
     pub allow_dirty: bool,
 }

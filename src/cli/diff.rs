@@ -31,7 +31,11 @@ pub fn check(args: &PlanArgs, everywhere: &Everywhere, terminal: &mut Terminal) 
         terminal.answer(json::text(&json::planned(&planned)).as_bytes())?;
     } else {
         planned.notes().iter().for_each(|note| terminal.note(note));
-        let text = format!("{}{}", tables::outcomes(plan, terminal.verbose), tables::effect(&plan.effect(&planned.bound)));
+        let text = format!(
+            "{}{}",
+            tables::outcomes(plan, terminal.verbose),
+            tables::effect(&plan.effect(&planned.bound))
+        );
         terminal.show(&text)?;
     }
     Ok(if plan.is_empty() { Answer::Yes } else { Answer::No })

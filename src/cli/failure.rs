@@ -32,13 +32,8 @@ pub enum Failure {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The target cannot be planned.
-    #[error("{error}")]
-    Plan {
-        /// Why.
-        error: PlanError,
-        /// The patch set, the newest release that it was tested on, and the release at hand.
-        tested: Tested,
-    },
+    #[error("{}", .0.error)]
+    Plan(Box<Unplanned>),
     /// The plan does not hold what it promises.
     #[error(transparent)]
     Prove(#[from] ProveError),
@@ -80,9 +75,11 @@ pub enum Failure {
     Output(#[from] std::io::Error),
 }
 
-/// What a patch set was tested on.
+/// A target that cannot be planned, and what its patch set was tested on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tested {
+pub struct Unplanned {
+    /// Why.
+    pub error: PlanError,
     /// The patch set.
     pub set: String,
     /// The newest release that it was tested on.
@@ -113,22 +110,32 @@ pub struct Report {
 impl Failure {
     /// The fact, the place, what is known besides and what to type next.
     pub fn report(&self) -> Report {
-        let plain = |hint: &str| Report { error: self.to_string(), hint: Some(hint.to_string()), ..Report::default() };
+        let plain = |hint: &str| Report {
+            error: self.to_string(),
+            hint: Some(hint.to_string()),
+            ..Report::default()
+        };
         match self {
-            Failure::Checkout(error) => Report { error: error.to_string(), hint: error.hint(), ..Report::default() },
+            Failure::Checkout(error) => {
+                Report { error: error.to_string(), hint: error.hint(), ..Report::default() }
+            }
             Failure::Load(_) => plain("see the chapter on the format of patch sets"),
             Failure::PatchSets { .. } => plain("--patchsets DIR names a folder that holds SET/upstream.toml"),
             Failure::Bind(error) => bind_report(error),
-            Failure::Plan { error, tested } => plan_report(error, tested),
+            Failure::Plan(unplanned) => plan_report(unplanned),
             Failure::Prove(error) => Report {
                 error: error.to_string(),
-                notes: vec!["nothing was written; this is a fault of the patch set or of mambapatch".to_string()],
+                notes: vec![
+                    "nothing was written; this is a fault of the patch set or of mambapatch".to_string(),
+                ],
                 hint: Some("leave that patch out: --skip-patch ID".to_string()),
                 ..Report::default()
             },
             Failure::UnknownArch(unknown) => arch_report(self.to_string(), unknown),
             Failure::NoGpu => plain("name the architecture: --add-arch 120, or the GPU: --add-arch 5090"),
-            Failure::EmptyHost => plain("say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11"),
+            Failure::EmptyHost => {
+                plain("say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11")
+            }
             Failure::NotRecognised { .. } => plain("mambapatch list shows what is known"),
             Failure::UnknownUpstream { known, .. } => plain(&format!("there are {}", known.join(", "))),
             Failure::UnknownId { nearest, .. } if !nearest.is_empty() => {
@@ -152,7 +159,8 @@ fn bind_report(error: &BindError) -> Report {
     let mut report = Report { error: error.to_string(), ..Report::default() };
     report.hint = Some(match error {
         BindError::NothingAsked => {
-            "say what to do: --add-arch 120, --cuda 13.0, --patch ID, or --host for what this machine needs".to_string()
+            "say what to do: --add-arch 120, --cuda 13.0, --patch ID, or --host for what this machine needs"
+                .to_string()
         }
         BindError::UnknownPatch(unknown) => format!("there are {}", unknown.known.join(", ")),
         BindError::Contradiction { .. } => "leave out one of the two".to_string(),
@@ -186,8 +194,9 @@ fn refused_hint(
     }
 }
 
-fn plan_report(error: &PlanError, tested: &Tested) -> Report {
-    let mut report = Report { error: format!("{error}, at {}", tested.label), ..Report::default() };
+fn plan_report(unplanned: &Unplanned) -> Report {
+    let Unplanned { error, set, through, label } = unplanned;
+    let mut report = Report { error: format!("{error}, at {label}"), ..Report::default() };
     let PlanError::Op { id, cause } = error else { return report };
     if let OpError::CannotEdit { site, .. } = cause {
         report.site = Some(site.clone());
@@ -196,7 +205,7 @@ fn plan_report(error: &PlanError, tested: &Tested) -> Report {
     if let OpError::NoAnchor(missing) = cause {
         report.site = missing.nearest.clone();
         report.notes.push(format!("looked for\n{}", indented(&missing.looked_for)));
-        report.notes.push(format!("patch set {} is tested through v{}", tested.set, tested.through));
+        report.notes.push(format!("patch set {set} is tested through v{through}"));
         report.hint = Some(format!("mambapatch explain {id}"));
     }
     report

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod json;
 pub mod list;
 pub mod matrix;
+pub mod next;
 pub mod planned;
 pub mod request;
 pub mod style;

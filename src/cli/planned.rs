@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::args::{Everywhere, PlanArgs, SourceArgs};
-use super::failure::{Failure, Tested};
+use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
 use crate::checkout::{CheckoutOptions, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve};
@@ -47,7 +47,8 @@ impl Planned<'_> {
 pub fn patch_sets(everywhere: &Everywhere) -> Result<PatchSets, Failure> {
     let mut texts = shipped::texts();
     let variables = crate::checkout::Variables::of_process();
-    if let Some(folder) = variables.config_folder().map(|folder| folder.join("patchsets")).filter(|folder| folder.is_dir())
+    if let Some(folder) =
+        variables.config_folder().map(|folder| folder.join("patchsets")).filter(|folder| folder.is_dir())
     {
         read_folder(&folder, &mut texts)?;
     }
@@ -80,7 +81,8 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
 
 /// `SET/FILE.toml`
 fn name_of(file: &Path) -> String {
-    let parts: Vec<_> = file.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
+    let parts: Vec<_> =
+        file.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
@@ -134,12 +136,15 @@ pub fn planned<'a>(
 pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
     let files = Files::new(&bound.upstream.globs());
     let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
-    let tested = || Tested {
-        set: bound.upstream.id.clone(),
-        through: bound.upstream.tested_through.to_string(),
-        label: target.label.clone(),
+    let failed = |error| {
+        Failure::Plan(Box::new(Unplanned {
+            error,
+            set: bound.upstream.id.clone(),
+            through: bound.upstream.tested_through.to_string(),
+            label: target.label.clone(),
+        }))
     };
-    let plan = plan(bound, &sources).map_err(|error| Failure::Plan { error, tested: tested() })?;
+    let plan = plan(bound, &sources).map_err(failed)?;
     Ok(plan.prove(bound)?)
 }
 

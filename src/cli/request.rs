@@ -33,7 +33,11 @@ pub fn request(args: &WishArgs, catalogue: &Catalogue) -> Result<(Request, Vec<S
     };
     let mut request = Request {
         wish,
-        environment: Environment { cuda: args.cuda.clone(), torch: args.torch.clone(), ..Environment::default() },
+        environment: Environment {
+            cuda: args.cuda.clone(),
+            torch: args.torch.clone(),
+            ..Environment::default()
+        },
         patches: args.patch.clone(),
         skip: args.skip_patch.clone(),
         accept_advisory: args.accept_advisory,
@@ -97,7 +101,8 @@ fn one(text: &str, catalogue: &Catalogue) -> Result<Vec<Code>, Failure> {
         GpuMatch::One(gpu) => Ok(vec![Code::Sass(gpu.arch)]),
         GpuMatch::Several(gpus) => Err(Failure::UnknownArch(unknown(names(gpus), true))),
         GpuMatch::Unknown(gpus) => {
-            let mut nearest: Vec<String> = catalogue.nearest_arches(text).iter().map(Arch::to_string).collect();
+            let mut nearest: Vec<String> =
+                catalogue.nearest_arches(text).iter().map(Arch::to_string).collect();
             nearest.extend(names(gpus));
             Err(Failure::UnknownArch(unknown(nearest, false)))
         }

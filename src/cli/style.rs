@@ -36,8 +36,9 @@ pub fn paint(style: Style, text: &str) -> String {
 pub fn columns(rows: &[Vec<String>], indent: &str) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |cell: &String| anstream::adapter::strip_str(cell).to_string().width();
-    let widths: Vec<usize> =
-        (0..count).map(|at| rows.iter().filter_map(|row| row.get(at)).map(width).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..count)
+        .map(|at| rows.iter().filter_map(|row| row.get(at)).map(width).max().unwrap_or(0))
+        .collect();
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().enumerate().map(|(at, cell)| {
@@ -60,7 +61,11 @@ pub fn report(report: &Report) -> String {
         let margin = " ".repeat(number.len());
         let (arrow, bar) = (paint(HUNK, "-->"), paint(HUNK, "|"));
         text.push_str(&format!("{margin} {arrow} {}:{}\n", site.path, site.line));
-        text.push_str(&format!("{margin}  {bar}\n{} {bar} {}\n{margin}  {bar}\n", paint(HUNK, &number), site.text));
+        text.push_str(&format!(
+            "{margin}  {bar}\n{} {bar} {}\n{margin}  {bar}\n",
+            paint(HUNK, &number),
+            site.text
+        ));
     }
     for note in &report.notes {
         text.push_str(&format!("{} {}\n", paint(NOTE, "note:"), note.trim_end()));
@@ -102,7 +107,10 @@ fn hunk_header(group: &[DiffOp]) -> String {
     format!("@@ -{old} +{new} @@")
 }
 
-fn changed_line<'a>(tag: ChangeTag, parts: impl Iterator<Item = (bool, std::borrow::Cow<'a, str>)>) -> String {
+fn changed_line<'a>(
+    tag: ChangeTag,
+    parts: impl Iterator<Item = (bool, std::borrow::Cow<'a, str>)>,
+) -> String {
     let (sign, plain, strong) = match tag {
         ChangeTag::Equal => (" ", Style::new(), Style::new()),
         ChangeTag::Insert => ("+", GOOD, ADDED),

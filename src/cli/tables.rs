@@ -13,7 +13,12 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         .iter()
         .map(|report| {
             let detail = report.outcome.detail();
-            vec![sign(&report.outcome), report.id.clone(), paint(word_style(&report.outcome), report.outcome.word()), detail]
+            vec![
+                sign(&report.outcome),
+                report.id.clone(),
+                paint(word_style(&report.outcome), report.outcome.word()),
+                detail,
+            ]
         })
         .collect();
     let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
@@ -21,7 +26,8 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         for remark in &report.remarks {
             text.push_str(&format!("  {} {}: {remark}\n", paint(WARN, "remark"), report.files));
         }
-        let sites = report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
+        let sites =
+            report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
         for site in sites {
             text.push_str(&paint(DIM, &format!("      {}:{}: {}", site.path, site.line, site.text.trim())));
             text.push('\n');
@@ -58,7 +64,11 @@ pub fn effect(rows: &[EffectRow]) -> String {
     for row in rows {
         let mut line = vec![row.toolkit.to_string(), flags(&row.before, &row.after, BAD)];
         if !same {
-            let after = if row.before == row.after { paint(DIM, "the same") } else { flags(&row.after, &row.before, GOOD) };
+            let after = if row.before == row.after {
+                paint(DIM, "the same")
+            } else {
+                flags(&row.after, &row.before, GOOD)
+            };
             line.push(after);
         }
         lines.push(line);

@@ -65,7 +65,9 @@ impl Terminal {
         let (height, _) = console::Term::stdout().size();
         let pager = std::env::var("PAGER").ok().filter(|pager| !matches!(pager.trim(), "" | "cat"));
         match pager {
-            Some(pager) if io::stdout().is_terminal() && lines >= usize::from(height) => self.page(&pager, text),
+            Some(pager) if io::stdout().is_terminal() && lines >= usize::from(height) => {
+                self.page(&pager, text)
+            }
             _ => self.show(text),
         }
     }
@@ -78,7 +80,11 @@ impl Terminal {
             command.env("LESS", "FRX");
         }
         let Ok(mut child) = command.spawn() else { return self.show(text) };
-        let text = if self.answers_in_colour() { text.to_string() } else { anstream::adapter::strip_str(text).to_string() };
+        let text = if self.answers_in_colour() {
+            text.to_string()
+        } else {
+            anstream::adapter::strip_str(text).to_string()
+        };
         if let Some(mut input) = child.stdin.take() {
             unless_closed(input.write_all(text.as_bytes()))?;
         }
@@ -116,7 +122,9 @@ impl Terminal {
             _ if self.quiet => {}
             Progress::Step(text) if io::stderr().is_terminal() => self.spinner(text),
             Progress::Step(text) => self.err(&format!("{} {text}\n", paint(style::DIM, "...."))),
-            Progress::Bytes { what, done, total } if io::stderr().is_terminal() => self.bytes(what, done, total),
+            Progress::Bytes { what, done, total } if io::stderr().is_terminal() => {
+                self.bytes(what, done, total)
+            }
             Progress::Bytes { .. } => {}
         }
     }
@@ -145,7 +153,6 @@ impl Terminal {
         }
     }
 }
-
 
 /// A reader that has read enough is no error.
 fn unless_closed(result: io::Result<()>) -> io::Result<()> {

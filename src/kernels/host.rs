@@ -58,7 +58,8 @@ impl Host {
     pub fn ask(python: Option<&Path>) -> Self {
         let answer = ask_python(python);
         let torch_cuda = answer.as_ref().and_then(|answer| answer.torch_cuda.as_deref()?.parse().ok());
-        let packages: BTreeMap<String, Option<Tag>> = answer.iter().flat_map(|answer| &answer.packages).map(release).collect();
+        let packages: BTreeMap<String, Option<Tag>> =
+            answer.iter().flat_map(|answer| &answer.packages).map(release).collect();
         Self {
             gpus: ask_gpus(),
             toolkit: fitting(toolkits(), torch_cuda),
@@ -107,14 +108,16 @@ fn output(command: &mut Command) -> Option<String> {
 
 fn ask_gpus() -> Vec<Arch> {
     let text = output(Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]));
-    let mut gpus: Vec<Arch> = text.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().parse().ok()).collect();
+    let mut gpus: Vec<Arch> =
+        text.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().parse().ok()).collect();
     gpus.sort();
     gpus.dedup();
     gpus
 }
 
 fn ask_python(given: Option<&Path>) -> Option<PythonAnswer> {
-    let in_environment = |variable: &str| std::env::var_os(variable).map(|folder| Path::new(&folder).join("bin/python"));
+    let in_environment =
+        |variable: &str| std::env::var_os(variable).map(|folder| Path::new(&folder).join("bin/python"));
     let mut pythons: Vec<PathBuf> = match given {
         Some(python) => vec![python.to_path_buf()],
         None => in_environment("VIRTUAL_ENV").into_iter().chain(in_environment("CONDA_PREFIX")).collect(),
@@ -132,7 +135,8 @@ fn ask_python(given: Option<&Path>) -> Option<PythonAnswer> {
 fn toolkits() -> Vec<Toolkit> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let local = std::fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|entry| entry.path());
-    let local = local.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda")));
+    let local =
+        local.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda")));
     let nvccs = homes.chain(local).map(|home| home.join("bin/nvcc")).chain([PathBuf::from("nvcc")]);
     let mut toolkits: Vec<Toolkit> = nvccs
         .filter_map(|nvcc| output(Command::new(nvcc).arg("--version")))

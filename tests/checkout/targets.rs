@@ -195,7 +195,7 @@ fn a_plain_folder_is_written_in_place() {
     assert!(matches!(target.prepare_checkout(Some(Path::new("y"))), Err(CheckoutError::IntoOfLocal { .. })));
     let checkout = target.prepare_checkout(None).expect("in place");
     assert!(matches!(checkout.commit("b", &[]), Err(CheckoutError::NotGit { .. })));
-    let how = InPlace { reverse_patch: "reverse", allow_dirty: false };
+    let how = InPlace { reverse_patch: b"reverse", allow_dirty: false };
     let written = checkout.write_in_place(&patched(&target, "setup.py")[0].files, how).expect("written");
     assert!(written.reverse_patch.expect("kept").starts_with(home.path(".local/state/mambapatch/reverse")));
     assert_eq!(fs::read_to_string(home.path("x/setup.py")).expect("read"), "mamba_ssm\n# patched\n");
@@ -234,8 +234,9 @@ fn a_dirty_checkout_is_read_as_it_lies_and_only_written_when_allowed() {
     assert_eq!(checkout.dirty(&["setup.py".into(), "csrc/a.cu".into()]), ["setup.py"]);
     let error = checkout.commit("b", &changes).expect_err("dirty");
     assert!(error.to_string().contains("setup.py"), "{error}");
-    let write =
-        |allow_dirty| checkout.write_in_place(&changes[0].files, InPlace { reverse_patch: "r", allow_dirty });
+    let write = |allow_dirty| {
+        checkout.write_in_place(&changes[0].files, InPlace { reverse_patch: b"r", allow_dirty })
+    };
     assert!(write(false).is_err());
     assert_eq!(write(true).expect("written").files, ["setup.py"]);
 }

@@ -99,9 +99,12 @@ impl Texts<'_> {
     fn deletion(&self, old: Range<usize>, new_next: usize) -> Edit {
         let start = old.start.checked_sub(1).map_or(self.range.start, |before| self.old[before].range.end);
         let end = self.old.get(old.end).map_or(self.range.end, |after| after.range.start);
-        let broken = |gap: &[u8]| gap.iter().any(|byte| *byte == b'\n' || !byte.is_ascii_whitespace());
+        let blank = |gap: &[u8]| gap.iter().all(u8::is_ascii_whitespace);
+        let broken = |gap: &[u8]| gap.contains(&b'\n') || !blank(gap);
         let (before, after) = (self.old_gap(old.start), self.old_gap(old.end));
+        let at_an_end = old.start == 0 || old.end == self.old.len();
         let kept = match () {
+            () if at_an_end && blank(before) && blank(after) => b"",
             () if broken(before) => before,
             () if broken(after) => after,
             () => self.new_gap(new_next).as_bytes(),
@@ -205,6 +208,13 @@ mod tests {
         assert_eq!(turned("\"a\"", "\"b\" if c else \"a\"").0, "\"b\" if c else \"a\"");
         assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
         assert_eq!(turned("T *s = g();", "").0, "");
+    }
+
+    #[test]
+    fn a_line_that_goes_at_an_end_of_the_match_leaves_no_blank_line() {
+        assert_eq!(turned("t = A;\n    return t(x);", "return B(x);").0, "return B(x);");
+        assert_eq!(turned("f();\n    g();", "f();").0, "f();");
+        assert_eq!(turned("f();  // why\n  g();", "g();").0, "  // why\n  g();");
     }
 
     proptest::proptest! {

@@ -86,7 +86,12 @@ impl RewriteOp {
         let mut places: Vec<Match> = forms.flat_map(|pattern| pattern.find_all(parsed)).collect();
         places.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut end = 0;
-        places.retain(|found| found.range.start >= end && { end = found.range.end; true });
+        places.retain(|found| {
+            found.range.start >= end && {
+                end = found.range.end;
+                true
+            }
+        });
         places.len()
     }
 

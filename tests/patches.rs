@@ -4,10 +4,10 @@
 mod families;
 mod harness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use families::small::SMALL;
 use harness::laws::Catalogue as Measured;
@@ -121,16 +121,16 @@ fn patched(patch: &str, file: &str, changes: impl Fn(&Case) -> bool) -> Vec<(&'s
     after
 }
 
-/// Runs both trees of each case and tallies the faults that `check` finds.
+/// Runs both trees of each case and tallies the faults that `check` finds. A setup.py that several releases share is
+/// run once for all of them.
 fn compare(
     what: &str,
     cases: &[(&Case, Sources)],
     matrix: &Matrix,
     check: impl Fn(&Case, &SetupRuns, &SetupRuns) -> Vec<String>,
 ) {
-    let run = |trees: Vec<(String, Sources)>| runs::run(&trees, matrix);
-    let before = run(cases.iter().map(|(case, _)| (case.name.clone(), case.sources.clone())).collect());
-    let after = run(cases.iter().map(|(case, after)| (case.name.clone(), after.clone())).collect());
+    let before = run_once_each(cases.iter().map(|(case, _)| (case.name.as_str(), &case.sources)), matrix);
+    let after = run_once_each(cases.iter().map(|(case, after)| (case.name.as_str(), after)), matrix);
     let pairs = cases.iter().zip(before.iter().zip(&after));
     harness::tally(
         what,
@@ -139,6 +139,26 @@ fn compare(
             (case.name.clone(), faults.collect())
         }),
     );
+}
+
+/// The runs of each tree, in order.
+fn run_once_each<'a>(
+    trees: impl Iterator<Item = (&'a str, &'a Sources)>,
+    matrix: &Matrix,
+) -> Vec<Arc<SetupRuns>> {
+    let mut places: HashMap<Arc<[u8]>, usize> = HashMap::new();
+    let mut distinct: Vec<(String, Sources)> = Vec::new();
+    let order: Vec<usize> = trees
+        .map(|(name, sources)| {
+            let setup = sources.get("setup.py").expect("setup.py").clone();
+            *places.entry(setup.clone()).or_insert_with(|| {
+                distinct.push((name.to_string(), [("setup.py", setup)].into_iter().collect()));
+                distinct.len() - 1
+            })
+        })
+        .collect();
+    let runs: Vec<_> = runs::run(&distinct, matrix).into_iter().map(Arc::new).collect();
+    order.into_iter().map(|place| runs[place].clone()).collect()
 }
 
 /// Every run is what `wanted` makes of the run before (the line of an error apart).

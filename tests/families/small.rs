@@ -79,6 +79,15 @@ fn replaced(text: String, places: &[(&str, &str)]) -> String {
     })
 }
 
+/// The oldest releases know nothing of ROCm.
+fn without_rocm(text: String) -> String {
+    let places = [
+        ("HIP_BUILD = bool(torch.version.hip)\n", ""),
+        ("f\"hip{torch.version.hip[:1]}\" if HIP_BUILD else ", ""),
+    ];
+    replaced(text, &places)
+}
+
 impl Small {
     fn variable(&self) -> &'static str {
         if self.upstream == "mamba-ssm" { "MAMBA" } else { "CAUSAL_CONV1D" }
@@ -111,6 +120,7 @@ impl Small {
                 ),
             ],
         );
+        let text = if family.hip { text } else { without_rocm(text) };
         self.flagged(self.newest(text), &build, family.hip)
     }
 

@@ -95,6 +95,14 @@ impl RewriteOp {
         places.len()
     }
 
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let find = self.find.iter().map(|pattern| ("find", pattern.text.clone()));
+        let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
+        let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        find.chain(replace).chain(advice).collect()
+    }
+
     /// The places that are left.
     fn matches(&self, parsed: &Parsed) -> Vec<Match> {
         let inside = ranges(&self.inside, parsed);

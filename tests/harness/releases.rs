@@ -31,7 +31,8 @@ pub const UPSTREAMS: [Upstream; 2] = [
     },
 ];
 
-/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py`.
+/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py` and
+/// `utils/generation.py`.
 #[derive(Debug, Clone)]
 pub struct Release {
     /// The distribution's name: `mamba-ssm`.
@@ -118,7 +119,9 @@ fn refs(repo: &Repository) -> Vec<String> {
 pub fn is_wanted(upstream: &Upstream, path: &str) -> bool {
     ["setup.py", "pyproject.toml"].contains(&path)
         || path.starts_with("csrc/")
-        || path == format!("{}/__init__.py", upstream.package)
+        || ["__init__.py", "utils/generation.py"]
+            .map(|file| format!("{}/{file}", upstream.package))
+            .contains(&path.to_string())
 }
 
 /// Reads releases of one mirror; a blob that many of them have is held once.

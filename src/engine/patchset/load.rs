@@ -393,6 +393,7 @@ impl At<'_> {
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
+            accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             advice: spec.advice.clone(),
         })))

@@ -230,6 +230,9 @@ pub struct RewriteSpec {
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Code that may stand there instead of `replace`; each counts as a place that is done.
+    #[serde(default)]
+    pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
     /// What a person should do.

@@ -3,6 +3,7 @@
 pub mod effect;
 pub mod preview;
 pub mod prove;
+mod unit;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,6 +90,18 @@ pub enum PlanError {
         /// Where.
         overlap: Overlap,
     },
+    /// Only a part of a unit would land.
+    #[error("{landing} would land without {id}, and both belong to the unit `{unit}`: {why}")]
+    Unit {
+        /// Which unit.
+        unit: String,
+        /// The op that would not land.
+        id: String,
+        /// One that would.
+        landing: String,
+        /// Why it would not.
+        why: String,
+    },
 }
 
 impl PlanError {
@@ -160,19 +173,19 @@ fn plan_ops<'a>(
     for op in ops {
         match op.op.plan(sources, aim) {
             Ok(plan) => planned.push((*op, plan)),
-            Err(cause @ OpError::NoAnchor(_)) if *version == SourceVersion::Unknown => {
-                unfit.push((op, cause))
-            }
+            Err(cause @ OpError::NoAnchor(_)) => unfit.push((op, cause)),
             Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
         }
     }
+    unit::check(&planned, &unfit)?;
+    let known = *version != SourceVersion::Unknown;
     let alone = |op: &PatchOp| {
         let same = |other: &PatchOp| {
             other.op.kind() == op.op.kind() && other.op.files().globs() == op.op.files().globs()
         };
         !planned.iter().any(|(other, _)| same(other))
     };
-    match unfit.into_iter().find(|(op, _)| alone(op)) {
+    match unfit.into_iter().find(|(op, _)| known || alone(op)) {
         Some((op, cause)) => Err(PlanError::Op { id: op.id.clone(), cause }),
         None => Ok(planned),
     }

@@ -35,7 +35,7 @@ fn every_fixture() {
     let cases: Vec<&Case> = all.iter().filter(|case| case.name.contains(&only)).collect();
     assert!(!cases.is_empty(), "no case below {} has `{only}` in its name", root.display());
     let faults: Vec<String> =
-        cases.iter().filter_map(|case| check(case, bless).err().map(|f| format!("== {}\n{f}", case.name))).collect();
+        cases.iter().filter_map(|case| check(case, bless).err().map(|f| format!("== {}: {}\n{f}", case.name, case.file.about))).collect();
     println!("fixtures: {} of {} cases hold", cases.len() - faults.len(), cases.len());
     assert!(faults.is_empty(), "{} of {} cases fail\n{}", faults.len(), cases.len(), faults.join("\n\n"));
 }

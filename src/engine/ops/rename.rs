@@ -8,7 +8,7 @@ use super::files::Files;
 use super::{OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Parsed, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants};
 
 /// A name that another replaces, in call, type and declaration positions.
 #[derive(Debug, Clone)]
@@ -60,12 +60,23 @@ impl RenameOp {
             let within = found.last().is_some_and(|outer| {
                 outer.start_byte() <= node.start_byte() && node.end_byte() <= outer.end_byte()
             });
-            if !within && self.is_name(&parsed.text(node)) {
+            if !within && self.is_name(&parsed.text(node)) && !self.is_shim(node, parsed) {
                 found.push(node);
             }
         }
         found.sort_by_key(Node::start_byte);
         found
+    }
+
+    /// Whether a name stands in a definition of the new name by the old one (`#define TORCH_CHECK AT_CHECK`), or asks
+    /// whether it is defined (`#ifdef AT_CHECK`).
+    fn is_shim(&self, node: Node<'_>, parsed: &Parsed) -> bool {
+        let asks = |outer: Node<'_>| match outer.kind() {
+            "preproc_ifdef" => outer.child_by_field_name("name") == Some(node),
+            "preproc_defined" => true,
+            _ => false,
+        };
+        ancestors(node).any(asks) || parsed.definition(node).is_some_and(|name| name == self.to)
     }
 
     fn is_name(&self, text: &str) -> bool {

@@ -77,6 +77,11 @@ impl Worlds {
         self.presence(|_| Truth::Yes)
     }
 
+    /// In none of them.
+    pub fn nowhere(&self) -> Presence {
+        self.presence(|_| Truth::No)
+    }
+
     /// Where nvcc takes a flag; never in a HIP build.
     pub fn takes(&self, catalogue: &Catalogue, gencode: &Gencode) -> Presence {
         self.presence(|world| match world {
@@ -129,6 +134,11 @@ impl Presence {
     /// Whether every toolkit gets there for certain.
     pub fn every_toolkit(&self) -> bool {
         self.cuda().iter().all(|truth| *truth == Truth::Yes)
+    }
+
+    /// Whether nothing at all gets there.
+    pub fn nowhere(&self) -> bool {
+        self.0.iter().all(|truth| *truth == Truth::No)
     }
 
     /// Whether no toolkit gets there.

@@ -9,6 +9,7 @@ use super::{OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::style;
 
 /// A name that another replaces, in call, type and declaration positions.
 #[derive(Debug, Clone)]
@@ -40,6 +41,10 @@ impl RenameOp {
                 let edit = Edit { range: node.byte_range(), text: self.to.clone().into() };
                 let file = edits.entry(path.to_string()).or_default();
                 file.insert(edit).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
+            }
+            if let Some(file) = edits.get_mut(path) {
+                let kept = file.merge(continuations(file, bytes));
+                kept.map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
             }
         }
         if !edits.is_empty() {
@@ -105,6 +110,28 @@ impl RenameOp {
     }
 }
 
+/// Edits of the blanks before the `\` of edited lines, which keep it in its column where that is aligned.
+fn continuations(edits: &Edits, bytes: &[u8]) -> Edits {
+    let mut growth: BTreeMap<usize, isize> = BTreeMap::new();
+    for edit in edits.iter() {
+        let end = style::line_end(bytes, edit.range.end);
+        *growth.entry(end).or_default() += edit.text.len() as isize - edit.range.len() as isize;
+    }
+    let mut kept = Edits::new();
+    for (end, growth) in growth {
+        let line = bytes[..end].trim_ascii_end();
+        let Some(code) = line.strip_suffix(b"\\") else { continue };
+        let blanks = code.len() - code.trim_ascii_end().len();
+        let wanted = blanks.saturating_add_signed(-growth).max(1);
+        if blanks > 1 && code.ends_with(b"  ") && wanted != blanks {
+            let range = code.len() - blanks..code.len();
+            // The ranges are the ends of different lines.
+            let _ = kept.insert(Edit { range, text: vec![b' '; wanted] });
+        }
+    }
+    kept
+}
+
 fn is_name(node: Node<'_>) -> bool {
     node.kind() == "qualified_identifier" || (node.child_count() == 0 && node.kind().ends_with("identifier"))
 }
@@ -137,6 +164,15 @@ mod tests {
             text.replace("    AT_CHECK", "    TORCH_CHECK").replace("{ AT_CHECK", "{ TORCH_CHECK")
         );
         assert_eq!(plan.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [2, 4]);
+    }
+
+    #[test]
+    fn the_backslash_of_a_macro_stays_in_its_column() {
+        let narrow = "#define A(x)       \\\n    AT_CHECK(x);   \\\n    AT_CHECK(y); \\\n    f(x)\n";
+        let wanted = "#define A(x)       \\\n    TORCH_CHECK(x); \\\n    TORCH_CHECK(y); \\\n    f(x)\n";
+        assert_eq!(renamed(narrow).0, wanted);
+        let wide = "#define A(x)           \\\n    AT_CHECK(x);       \\\n    f(x)\n";
+        assert_eq!(renamed(wide).0, wide.replace("AT_CHECK(x);   ", "TORCH_CHECK(x);"));
     }
 
     #[test]

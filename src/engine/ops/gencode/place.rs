@@ -14,6 +14,8 @@ pub struct Placement {
     pub gencode: Gencode,
     /// The lines that it had, where they are worth keeping.
     pub origin: Option<Origin>,
+    /// What becomes of those lines.
+    pub fate: Fate,
     /// The line that it stood in; 0 for a new one.
     pub line: usize,
 }
@@ -25,45 +27,57 @@ impl Placement {
     }
 
     fn entry(self) -> Entry {
-        Entry { gencode: self.gencode, origin: self.origin, defect: None, fate: Fate::Stays }
+        Entry { gencode: self.gencode, origin: self.origin, defect: None, fate: self.fate }
     }
 }
 
 /// Puts one entry where a careful upstream developer would.
 pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<(), GencodeError> {
-    let home = home(root).map(|block| block.id).ok_or(GencodeError::NoPlace)?;
-    let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
     let needed = law.worlds.takes(law.catalogue, &placement.gencode);
+    let home = home(root, &needed, law).map(|block| block.id).ok_or(GencodeError::NoPlace)?;
+    let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
     let order = placement.gencode.order();
-    if needed.every_toolkit() {
+    if block.presence.only_toolkits_of(&needed) {
         insert(block, (0, order), Item::Entry(placement.entry()));
     } else if let Some(guarded) = guarded_body(block, &needed, &law.worlds.everywhere()) {
         insert(guarded, (0, order), Item::Entry(placement.entry()));
     } else {
         let condition = condition(law.bounds(&placement.gencode), law)?;
         let first = needed.first();
-        let group = guard(condition, needed, vec![Item::Entry(placement.entry())], block, law);
+        let group = guard(condition, needed.or(&law.worlds.hip_unknown()), vec![Item::Entry(placement.entry())], block, law);
         insert(block, (first, order), Item::Group(group));
     }
     Ok(())
 }
 
-/// The block that holds most of the entries, one that hipcc does not reach where there is one; never a dead one.
-fn home(root: &Block) -> Option<&Block> {
-    let blocks = root.blocks().into_iter();
-    let mut best: Option<(bool, usize, &Block)> = None;
-    for block in blocks.filter(|block| !block.presence.no_toolkit() && !block.inline) {
-        let (apart, weight) = (!block.presence.reaches_hip(), block.weight());
-        if weight > 0 && best.is_none_or(|(other, most, _)| (apart, weight) > (other, most)) {
-            best = Some((apart, weight, block));
-        }
-    }
-    best.map(|(_, _, block)| block)
+/// The block that holds most of the entries, where all that is needed gets there; never a dead one, and one that hipcc
+/// does not reach where the file tells HIP apart.
+fn home<'a>(root: &'a Block, needed: &Presence, law: &Law<'_>) -> Option<&'a Block> {
+    let covers = |block: &&Block| needed.beyond(&block.presence).is_empty();
+    let blocks: Vec<&Block> = candidates(root).into_iter().filter(covers).collect();
+    let apart = |block: &&Block| law.hip && !block.presence.reaches_hip();
+    let rank = |block: &&Block| (apart(block), block.weight(), block.entries().len());
+    let best = blocks.iter().map(rank).max()?;
+    blocks.into_iter().find(|block| rank(block) == best)
 }
 
-/// Whether a HIP build gets the flags of the file, wherever they are placed.
-pub fn home_reaches_hip(root: &Block) -> bool {
-    home(root).is_none_or(|home| home.presence.reaches_hip())
+/// The blocks that entries stand in or below, without those that nothing reaches or that share a line.
+fn candidates(root: &Block) -> Vec<&Block> {
+    let fits = |block: &&Block| !block.presence.no_toolkit() && !block.inline && !block.entries().is_empty();
+    root.blocks().into_iter().filter(fits).collect()
+}
+
+/// Where the blocks are reached that hipcc does not reach, if most of the entries stand in such blocks: the file tells
+/// HIP apart.
+pub fn apart_from_hip(root: &Block) -> Vec<Presence> {
+    let entries = root.entries();
+    let live = entries.iter().filter(|(_, presence)| !presence.no_toolkit());
+    let (all, hip) = (live.clone().count(), live.filter(|(_, presence)| presence.reaches_hip()).count());
+    if all < 2 * hip {
+        return Vec::new();
+    }
+    let blocks = candidates(root).into_iter().filter(|block| !block.presence.reaches_hip());
+    blocks.map(|block| block.presence.clone()).collect()
 }
 
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the

@@ -2,7 +2,7 @@
 //! compile it, and no given toolkit is asked for an architecture that it refuses.
 
 use super::guard::Bounds;
-use super::place::{Placement, home_reaches_hip, place};
+use super::place::{Placement, apart_from_hip, place};
 use super::tree::{Block, Defect, Entry, Fate, Origin};
 use super::worlds::{Presence, World, Worlds};
 use super::{ArchWish, GencodeError, GencodeOp};
@@ -27,6 +27,8 @@ pub struct Law<'a> {
     pub step: &'a [u8],
     /// Whether a HIP build must not see what is wanted: the file tells them apart.
     pub hip: bool,
+    /// Where the blocks are reached that hipcc does not reach.
+    pub apart: &'a [Presence],
 }
 
 /// What was done to a file, in words.
@@ -93,7 +95,8 @@ fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Resul
 }
 
 fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
-    let law = &Law { hip: law.hip && !home_reaches_hip(root), ..*law };
+    let apart = apart_from_hip(root);
+    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
     drop_unwanted(root, law, settled);
     let mut homeless = repair(root, law, settled);
     homeless.extend(take_out_misplaced(root, law, settled));
@@ -113,7 +116,8 @@ fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result
 /// Takes out hand edits that stand at a wrong place, and says so.
 pub fn clean(root: &mut Block, law: &Law<'_>) -> Vec<String> {
     let mut settled = Settled::default();
-    let law = &Law { hip: law.hip && !home_reaches_hip(root), ..*law };
+    let apart = apart_from_hip(root);
+    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
     repair(root, law, &mut settled);
     let moved = take_out_misplaced(root, law, &mut settled);
     settled.how.extend(moved.iter().map(|placement| placement.moved()));
@@ -156,7 +160,7 @@ fn repair(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placeme
         if law.wants(&gencode) {
             entry.fate = Fate::Goes;
             settled.how.push(format!("repairs a hand edit: {fault}, which nvcc refuses"));
-            homeless.push(Placement { gencode, origin: None, line });
+            homeless.push(Placement { gencode, origin: None, fate: Fate::Stays, line });
         } else {
             settled.reported.push(format!("{fault}; nvcc refuses that"));
         }
@@ -174,9 +178,14 @@ fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) ->
             return;
         }
         let gencode = entry.settled().clone();
-        if comes_too_early(&gencode, presence, law) {
-            homeless.push(Placement { gencode, origin: entry.origin.clone(), line: entry.line() });
+        if is_futile(&gencode, presence, law) && !law.wants(&gencode) {
+            let names = labels(gencode.codes.clone());
+            let why = "which no toolkit takes that gets there";
+            settled.how.push(format!("removes {names} from line {}, {why}", entry.line()));
             entry.fate = Fate::Goes;
+        } else if is_futile(&gencode, presence, law) || comes_too_early(&gencode, presence, law) {
+            let fate = std::mem::replace(&mut entry.fate, Fate::Goes);
+            homeless.push(Placement { gencode, origin: entry.origin.clone(), fate, line: entry.line() });
         } else if law.wants(&gencode)
             && seen.iter().any(|(other, first)| *other == gencode && first.same_toolkits(presence))
         {
@@ -227,13 +236,20 @@ fn presence_of(root: &Block, law: &Law<'_>, kind: impl Fn(&Entry) -> bool) -> Pr
     entries.fold(law.worlds.nowhere(), |all, (_, presence)| all.or(presence))
 }
 
+/// Whether an entry that concerns us is reached by no toolkit that takes it.
+fn is_futile(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> bool {
+    let takes = law.worlds.takes(law.catalogue, gencode);
+    presence.and(&takes).no_toolkit() && law.concerns(gencode, &presence.beyond(&takes))
+}
+
 /// Whether an entry that concerns us is reached with a toolkit that does not know it yet, or by hipcc.
 fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> bool {
-    let beyond = presence.beyond(&law.worlds.takes(law.catalogue, gencode));
+    let takes = law.worlds.takes(law.catalogue, gencode);
+    let beyond = presence.beyond(&takes);
     if !law.concerns(gencode, &beyond) {
         return false;
     }
-    let wanted = law.wants(gencode);
+    let wanted = law.wants(gencode) && law.apart.iter().any(|apart| takes.beyond(apart).is_empty());
     let first = law.bounds(gencode).first;
     let mut worlds = law.worlds.iter().enumerate().filter(|(at, _)| beyond.contains(at));
     worlds.any(|(_, world)| match world {
@@ -266,7 +282,7 @@ fn missing(
         let origin = take_late(root, &gencode);
         let line = origin.as_ref().map_or(0, |origin| origin.line);
         settled.how.push(format!("adds {}{}", code.label(), span(law.bounds(&gencode), law.worlds)));
-        homeless.push(Placement { gencode, origin, line });
+        homeless.push(Placement { gencode, origin, fate: Fate::Stays, line });
     }
     homeless
 }
@@ -321,7 +337,8 @@ fn unique(placements: Vec<Placement>) -> Vec<Placement> {
     let mut unique: Vec<Placement> = Vec::new();
     for placement in placements {
         match unique.iter_mut().find(|other| other.gencode == placement.gencode) {
-            Some(other) => other.origin = other.origin.take().or(placement.origin),
+            Some(other) if other.origin.is_none() => *other = placement,
+            Some(_) => {}
             None => unique.push(placement),
         }
     }

@@ -82,6 +82,11 @@ impl Worlds {
         self.presence(|_| Truth::No)
     }
 
+    /// In a HIP build perhaps, with no toolkit: what a comparison of the toolkit says of it.
+    pub fn hip_unknown(&self) -> Presence {
+        self.presence(|world| if world == World::Hip { Truth::Maybe } else { Truth::No })
+    }
+
     /// Where nvcc takes a flag; never in a HIP build.
     pub fn takes(&self, catalogue: &Catalogue, gencode: &Gencode) -> Presence {
         self.presence(|world| match world {
@@ -129,6 +134,11 @@ impl Presence {
     /// Whether both say the same of every toolkit.
     pub fn same_toolkits(&self, other: &Presence) -> bool {
         self.cuda() == other.cuda()
+    }
+
+    /// Whether no toolkit gets there that does not get to `other`.
+    pub fn only_toolkits_of(&self, other: &Presence) -> bool {
+        self.cuda().iter().zip(other.cuda()).all(|(own, other)| *own == Truth::No || *other != Truth::No)
     }
 
     /// Whether every toolkit gets there for certain.

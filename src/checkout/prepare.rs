@@ -70,11 +70,11 @@ impl Target {
             Some(into) => self.places.current_dir.join(into),
             None => self.places.current_dir.join(self.default_folder_name()),
         };
-        if !is_free(&into) {
+        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
+        if !is_free(&into).map_err(failed)? {
             return self.again(&into).ok_or(CheckoutError::IntoNotEmpty { into });
         }
         let parent = into.parent().unwrap_or(Path::new(".")).to_path_buf();
-        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
         fs::create_dir_all(&parent).map_err(failed)?;
         let temporary =
             tempfile::Builder::new().prefix(".mambapatch-").tempdir_in(&parent).map_err(failed)?;
@@ -254,10 +254,12 @@ impl InGit {
     }
 }
 
-fn is_free(folder: &Path) -> bool {
+/// Whether a folder is not there or empty; an error where no folder can be.
+fn is_free(folder: &Path) -> io::Result<bool> {
     match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -10,7 +10,7 @@ use super::planned::{Planned, asked, planned};
 use super::style::{GOOD, STRONG, paint};
 use super::terminal::Terminal;
 use super::{Answer, json as documents};
-use crate::checkout::{Checkout, CommitToMake, InPlace};
+use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin};
 use crate::engine::arch::Code;
 use crate::engine::patchset::select::Request;
 use crate::engine::plan::PatchPlan;
@@ -31,6 +31,7 @@ enum Done {
 pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let asked = asked(&args.plan.wish, everywhere, terminal)?;
     let planned = planned(&args.plan, everywhere, &asked, terminal)?;
+    refuse_into_of_local(&planned, &args.place)?;
     if !terminal.is_json() {
         show(&planned, terminal)?;
     }
@@ -43,6 +44,16 @@ pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal)
         tell(&done, &planned, terminal);
     }
     Ok(Answer::Yes)
+}
+
+/// A folder of the user's is patched where it lies, also when nothing is to be done.
+fn refuse_into_of_local(planned: &Planned<'_>, place: &PlaceArgs) -> Result<(), Failure> {
+    match &planned.target.origin {
+        Origin::WorkTree { folder, .. } | Origin::Folder { folder } if place.into.is_some() => {
+            Err(CheckoutError::IntoOfLocal { folder: folder.clone() }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
@@ -142,7 +153,7 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 let commits = if count == 1 { "1 commit".to_string() } else { format!("{count} commits") };
                 terminal.tell(&line("done", &format!("{what}, {commits}")));
             }
-            if committed.own_identity {
+            if committed.own_identity && !committed.already {
                 terminal.note("git knows no name of yours, so the commits carry that of mambapatch");
             }
             terminal.tell(&next::steps(planned, checkout));
@@ -153,7 +164,8 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 &format!("files in {}: {}", checkout.folder().display(), written.files.join(", ")),
             ));
             if let Some(reverse) = &written.reverse_patch {
-                let undo = format!("patch -p1 -d {} < {}", checkout.folder().display(), reverse.display());
+                let [folder, reverse] = [checkout.folder(), reverse].map(next::quoted);
+                let undo = format!("patch -p1 -d {folder} < {reverse}");
                 terminal.note(&format!("to take it back: {undo}"));
             }
             terminal.tell(&next::steps(planned, checkout));

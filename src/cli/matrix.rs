@@ -9,7 +9,7 @@ use super::args::{Everywhere, MatrixArgs};
 use super::failure::Failure;
 use super::json as documents;
 use super::list::find;
-use super::planned::{Asked, asked, infos, options};
+use super::planned::{Asked, asked, check_floor, infos, options};
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use super::terminal::Terminal;
 use crate::checkout::{Progress, Releases, Target};
@@ -75,6 +75,7 @@ pub fn matrix(
 ) -> Result<Answer, Failure> {
     let asked = asked(&args.wish, everywhere, terminal)?;
     let upstream = find(&asked.sets, &args.upstream)?;
+    check_floor(upstream, &asked.request)?;
     let infos = infos(&asked.sets);
     let info = infos.iter().find(|info| info.id == upstream.id);
     let info =

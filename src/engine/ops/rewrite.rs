@@ -61,16 +61,16 @@ impl RewriteOp {
         let mut done = 0;
         let mut cured = None;
         for (path, bytes) in self.files.of(sources) {
-            let Some(parsed) = parse(path, bytes)? else { continue };
-            if let Some(found) = first_of(&self.unless, &parsed) {
+            let Some(parsed) = parse(sources, path)? else { continue };
+            if let Some(found) = first_of(&self.unless, parsed) {
                 cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
                 continue;
             }
-            done += self.done(&parsed);
-            for found in self.matches(&parsed) {
+            done += self.done(parsed);
+            for found in self.matches(parsed) {
                 plan.sites.push(Site::of(path, bytes, found.range.start));
                 let file = edits.entry(path.to_string()).or_default();
-                self.edit(&found, &parsed, path, file)?;
+                self.edit(&found, parsed, path, file)?;
             }
         }
         edits.retain(|_, edits| !edits.is_empty());

@@ -41,6 +41,10 @@ pub struct PatchPlan {
     pub ops: Vec<OpReport>,
     /// The files that it changes.
     pub changes: BTreeMap<String, Change>,
+    /// All files as the patch before it left them.
+    pub before: Sources,
+    /// All files as it leaves them.
+    pub after: Sources,
 }
 
 /// What one op found.
@@ -120,9 +124,7 @@ pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
     let mut patches = Vec::new();
     for one in &bound.patches {
         let patch = plan_patch(one, &after, bound)?;
-        for (path, change) in &patch.changes {
-            after.insert(path.clone(), change.after.clone());
-        }
+        after = patch.after.clone();
         patches.push(patch);
     }
     Ok(Plan { patches, before: sources.clone(), after })
@@ -144,11 +146,18 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
             remarks: plan.remarks,
         });
     }
-    let changes = edits.into_iter().filter_map(|(path, edits)| {
-        let before = sources.get(&path)?.clone();
-        let after: Arc<[u8]> = edits.apply(&before).into();
-        Some((path, Change { before, after, edits }))
-    });
+    let changes: BTreeMap<String, Change> = edits
+        .into_iter()
+        .filter_map(|(path, edits)| {
+            let before = sources.get(&path)?.clone();
+            let after: Arc<[u8]> = edits.apply(&before).into();
+            Some((path, Change { before, after, edits }))
+        })
+        .collect();
+    let mut after = sources.clone();
+    for (path, change) in &changes {
+        after.insert(path.clone(), change.after.clone());
+    }
     let patch = bound.patch;
     Ok(PatchPlan {
         id: patch.id.clone(),
@@ -156,7 +165,9 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
         why: patch.why.clone(),
         references: patch.references.clone(),
         ops: reports,
-        changes: changes.collect(),
+        changes,
+        before: sources.clone(),
+        after,
     })
 }
 

@@ -44,7 +44,13 @@ pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<()
     } else {
         let condition = condition(law.bounds(&placement.gencode), law)?;
         let first = needed.first();
-        let group = guard(condition, needed.or(&law.worlds.hip_unknown()), vec![Item::Entry(placement.entry())], block, law);
+        let group = guard(
+            condition,
+            needed.or(&law.worlds.hip_unknown()),
+            vec![Item::Entry(placement.entry())],
+            block,
+            law,
+        );
         insert(block, (first, order), Item::Group(group));
     }
     Ok(())
@@ -124,7 +130,10 @@ fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block,
     let indent = [block.indent.as_slice(), step(block).unwrap_or(law.step)].concat();
     let reached = block.presence.and(&presence);
     let body = Block { id: usize::MAX, indent, presence: reached, inline: false, own_list: false, items };
-    Group { conditional: true, parts: vec![Part { header: Header::Written(condition), condition: presence, body }] }
+    Group {
+        conditional: true,
+        parts: vec![Part { header: Header::Written(condition), condition: presence, body }],
+    }
 }
 
 /// One step of indentation, as the guards of this block have it.
@@ -250,7 +259,8 @@ fn join_neighbours(block: &mut Block) {
     if !same || first.body.inline || second.body.inline || news == [false, false] {
         return;
     }
-    let (Some(Item::Group(mut two)), Some(Item::Group(one))) = (block.items.pop(), block.items.last_mut()) else {
+    let (Some(Item::Group(mut two)), Some(Item::Group(one))) = (block.items.pop(), block.items.last_mut())
+    else {
         return;
     };
     let (first, second) = (&mut one.parts[0], &mut two.parts[0]);

@@ -28,10 +28,7 @@ pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
 /// Where gencode values stand, right written or not.
 fn sites(op: &GencodeOp, parsed: &Parsed) -> Vec<Range<usize>> {
     let found = op.values.iter().flat_map(|value| value.find_all(parsed));
-    found
-        .filter(|found| value(found).is_some())
-        .map(|found| found.range)
-        .collect()
+    found.filter(|found| value(found).is_some()).map(|found| found.range).collect()
 }
 
 /// A gencode value as it was found, and where the value itself begins: `-gencode=arch=…` is one word that nvcc takes.

@@ -48,7 +48,7 @@ struct InGit {
 #[derive(Debug, Clone, Copy)]
 pub struct InPlace<'a> {
     /// The patch that undoes it, kept in the user's state folder.
-    pub reverse_patch: &'a str,
+    pub reverse_patch: &'a [u8],
     /// Whether files with changes that are not committed may be written.
     pub allow_dirty: bool,
 }
@@ -81,6 +81,7 @@ impl Target {
         let tree = temporary.path().join("tree");
         fs::create_dir(&tree).map_err(failed)?;
         self.fill(&tree)?;
+        GitRepository::open(&tree, "v")?.mark_prepared(&self.state_id())?;
         if into.exists() {
             fs::remove_dir(&into).map_err(failed)?;
         }
@@ -119,6 +120,14 @@ impl Target {
         }
     }
 
+    /// What a prepared checkout remembers of its target.
+    fn state_id(&self) -> String {
+        match &self.store {
+            Store::Commit { commit, .. } => format!("commit {commit}"),
+            _ => self.import_message(),
+        }
+    }
+
     fn import_message(&self) -> String {
         match &self.store {
             Store::Archive { file_name, .. } => format!("Import {file_name}"),
@@ -146,12 +155,9 @@ impl Target {
 
     /// The checkout that an earlier run made of the same target.
     fn again(&self, into: &Path) -> Option<Checkout> {
-        let (repository, below) = GitRepository::of_checkout(into, "v")?;
-        let known = match &self.store {
-            Store::Commit { commit, .. } => repository.resolve(commit).ok()?.is_some(),
-            _ => self.import_in(&repository).is_some(),
-        };
-        (known && below.is_empty()).then(|| self.made(into.into(), CheckoutState::Again).ok())?
+        let (repository, below) = GitRepository::of_checkout(into, "v").ok()??;
+        let known = below.is_empty() && repository.prepared_for()? == self.state_id();
+        known.then(|| self.made(into.into(), CheckoutState::Again).ok())?
     }
 
     /// The commit in which this archive was imported, by its message, below HEAD.

@@ -10,7 +10,7 @@ use super::cache::sha256;
 use super::error::{CheckoutError, UnknownRef};
 use super::git::{self, ClonePlace, GitRepository, RefKind, RemoteError, Resolved};
 use super::http::{self, Http, Request, without_credentials};
-use super::index::{Index, IndexError, choose};
+use super::index::{Index, IndexError, choose, known_releases};
 use super::local::{self, Named, Sdist};
 use super::opened::{Places, Target};
 use super::options::{CheckoutOptions, SourceChoice, is_archive_address};
@@ -175,7 +175,7 @@ impl Search<'_> {
     /// A release whose file the cache holds, without any network. The newest one is only known to the index.
     fn in_cached_sdists(&mut self) -> Found {
         let Some(Some(tag)) = self.wanted_tag() else { return Ok(None) };
-        let index = Index::open(self.options)?;
+        let Ok(index) = Index::open(self.options) else { return Ok(None) };
         let project = &self.upstream.distribution;
         let Some(files) = index.cached_releases(project) else { return Ok(None) };
         let Some(file) = files.iter().find(|file| file.tag == tag) else { return Ok(None) };
@@ -312,17 +312,14 @@ pub(super) fn upstreams_with(
     options: &CheckoutOptions,
     ask: bool,
 ) -> Vec<String> {
-    let mut index = Index::open(options).ok();
+    let mut index = if ask { Index::open(options).ok() } else { None };
     let mut found = Vec::new();
     for upstream in others {
         let version = reference.strip_prefix(&upstream.tag_prefix).unwrap_or(reference);
         let Ok(tag) = version.parse::<Tag>() else { continue };
         let mut known = known_here(upstream, options);
         let project = &upstream.distribution;
-        known.extend(
-            index.iter().filter_map(|index| index.cached_releases(project)).flatten().map(|file| file.tag),
-        );
-        if let (true, false, Some(asked)) = (ask, known.contains(&tag), &index) {
+        if let (false, Some(asked)) = (known.contains(&tag), &index) {
             match asked.releases(project, &mut |_| {}) {
                 Ok(files) => known.extend(files.into_iter().map(|file| file.tag)),
                 // One failure of the network is enough.
@@ -337,7 +334,7 @@ pub(super) fn upstreams_with(
     found
 }
 
-/// The releases in the local mirror and in the cached clone.
+/// The releases in the local mirror, the cached clone and the cached lists of indexes.
 fn known_here(upstream: &UpstreamInfo, options: &CheckoutOptions) -> Vec<Tag> {
     let cache = options.cache();
     let clone = || Some(git::cached_clone(cache.root()?, upstream.git_url.as_deref()?));
@@ -347,5 +344,6 @@ fn known_here(upstream: &UpstreamInfo, options: &CheckoutOptions) -> Vec<Tag> {
         .flatten()
         .filter_map(|place| GitRepository::open(&place, &upstream.tag_prefix).ok());
     let tags = repositories.filter_map(|repository| repository.tags().ok()).flatten();
-    tags.map(|tag| tag.tag).collect()
+    let listed = known_releases(&cache, &upstream.distribution).into_iter().map(|file| file.tag);
+    tags.map(|tag| tag.tag).chain(listed).collect()
 }

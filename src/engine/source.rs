@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Files of a source tree: paths relative to its root, with `/` as separator, and their bytes.
 ///
 /// Bytes are never decoded on the way: CRLF, a BOM, Latin-1 and a missing final newline survive.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Sources {
     files: BTreeMap<String, Arc<[u8]>>,
 }

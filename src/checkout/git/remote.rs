@@ -90,7 +90,7 @@ pub fn mirror(upstream: &UpstreamInfo, variables: &Variables) -> Option<PathBuf>
     }
     names.extend([format!("{}.git", upstream.distribution), upstream.distribution.clone()]);
     let places = names.into_iter().map(|name| folder.join(name));
-    places.into_iter().find(|place| place.is_dir() && git2::Repository::open(place).is_ok())
+    places.into_iter().find(|place| place.join("HEAD").is_file() || place.join(".git").exists())
 }
 
 /// Where the clone of an address lies in the cache.

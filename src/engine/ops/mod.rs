@@ -211,6 +211,17 @@ impl Op {
         }
     }
 
+    /// The code that it speaks of, with the keys that patch sets use.
+    pub fn parts(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
+            Op::Rewrite(op) => op.parts(),
+            Op::List(op) => vec![("name", op.name.clone())],
+            Op::Gencode(op) => op.parts(),
+            Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
+        }
+    }
+
     /// What it does to these sources.
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         if self.files().of(sources).next().is_none() {

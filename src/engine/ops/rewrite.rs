@@ -78,7 +78,14 @@ impl RewriteOp {
         Ok(plan)
     }
 
-    /// Whether at least one place is there, done or not.
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let find = self.find.iter().map(|pattern| ("find", pattern.text.clone()));
+        let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
+        let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        find.chain(replace).chain(advice).collect()
+    }
+
     fn matches(&self, parsed: &Parsed) -> Vec<Match> {
         let inside = ranges(&self.inside, parsed);
         let not_inside = ranges(&self.not_inside, parsed);

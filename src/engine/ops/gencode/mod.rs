@@ -170,9 +170,11 @@ impl GencodeOp {
         Ok(Self { files, entry, value, template, from, until, forms, hip })
     }
 
-    /// The text of the entry that it looks for.
-    pub fn looked_for(&self) -> &str {
-        &self.entry.text
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let guards = [("from", &self.from), ("until", &self.until)];
+        let guards = guards.into_iter().filter_map(|(key, form)| Some((key, form.as_ref()?.text())));
+        std::iter::once(("entry", self.entry.text.clone())).chain(guards).collect()
     }
 
     /// What to do so that the arch law holds.

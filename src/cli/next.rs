@@ -1,0 +1,51 @@
+//! What to type after a patch: complete commands that compile the patched tree and nothing else.
+
+use super::planned::Planned;
+use super::style::{DIM, STRONG, paint};
+use crate::checkout::Checkout;
+use crate::engine::patchset::Upstream;
+use crate::engine::patchset::select::is_for;
+use crate::engine::tag::SourceVersion;
+
+/// The commands, one a line, with their reasons.
+pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
+    let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
+    let mut text = format!("\n{}\n", paint(STRONG, "next"));
+    if !planned.target.carries_kernels() {
+        text.push_str("  this tree has no kernels to compile; take it from git: --source git\n");
+        return text;
+    }
+    let mut add = |command: &str, why: &str| {
+        text.push_str(&format!("  {command}\n"));
+        if !why.is_empty() {
+            text.push_str(&format!("  {}\n", paint(DIM, &format!("    # {why}"))));
+        }
+    };
+    add(&format!("cd {}", quoted(&checkout.folder().display().to_string())), "");
+    for partner in upstream.works_with.iter().filter(|partner| is_for(&partner.tags, version)) {
+        let why = format!("works together with it: this release {}; patch and build it too", partner.why);
+        add(
+            &format!("pip install --no-build-isolation '{}{}'", partner.distribution, partner.versions),
+            &why,
+        );
+    }
+    add(
+        &build(upstream, version),
+        "compiles this tree: no downloaded wheel, the installed torch, no cached wheel",
+    );
+    text
+}
+
+/// The command that compiles a tree of an upstream.
+pub fn build(upstream: &Upstream, version: &SourceVersion) -> String {
+    let facts = upstream.build.iter().find(|facts| is_for(&facts.tags, version));
+    let variables = facts.iter().flat_map(|facts| &facts.variables);
+    let set: Vec<String> = variables.map(|(name, value)| format!("{name}={value}")).collect();
+    let pip = "pip install --no-build-isolation --no-cache-dir --no-deps .";
+    if set.is_empty() { pip.to_string() } else { format!("{} {pip}", set.join(" ")) }
+}
+
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    if text.chars().all(plain) { text.to_string() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

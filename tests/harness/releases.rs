@@ -129,7 +129,7 @@ fn of_index(upstream: &Upstream) -> Vec<Release> {
     options.offline = offline_is_wanted();
     let progress = &mut |said: Progress| match said {
         Progress::Note(note) => say(&format!("{}: {note}", upstream.name)),
-        Progress::Step(_) | Progress::Bytes { .. } => {}
+        Progress::Detail(_) | Progress::Step(_) | Progress::Bytes { .. } => {}
     };
     let found = match Releases::open(&upstream.info(), &options, progress) {
         Ok(found) => found,

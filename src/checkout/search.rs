@@ -65,10 +65,23 @@ impl Search<'_> {
                 Err(error) => failures.push(error),
             }
         }
-        // "Unknown" is only true of what answered.
-        let last = if self.seen.is_empty() { failures.pop() } else { None };
+        // "Unknown" is only true of what answered, and of what it does not have.
+        let last = if self.seen.is_empty() || self.has_seen_it() { failures.pop() } else { None };
         failures.iter().for_each(|error| self.tell(error, ""));
         last.map_or(Ok(None), Err)
+    }
+
+    /// Whether a source that failed later on listed the wanted release.
+    fn has_seen_it(&self) -> bool {
+        let version =
+            |tag: &str| tag.strip_prefix(&self.upstream.tag_prefix).unwrap_or(tag).parse::<Tag>().ok();
+        match self.wanted {
+            Wanted::Newest => true,
+            Wanted::Ref(text) => {
+                let wanted = version(text);
+                wanted.is_some() && self.seen.iter().any(|tag| version(tag) == wanted)
+            }
+        }
     }
 
     /// Tells of a source that failed while another one may have the target: in one line, git's own words beside it.

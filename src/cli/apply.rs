@@ -10,10 +10,11 @@ use super::planned::{Planned, asked, planned};
 use super::style::{GOOD, STRONG, paint};
 use super::terminal::Terminal;
 use super::{Answer, json as documents};
-use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin};
+use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin, Target};
 use crate::engine::arch::Code;
 use crate::engine::patchset::select::Request;
 use crate::engine::plan::PatchPlan;
+use crate::engine::tag::SourceVersion;
 
 /// What was written.
 enum Done {
@@ -83,7 +84,7 @@ fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.
 fn branch_name(planned: &Planned<'_>) -> String {
     let request = planned.bound.request;
-    let mut parts = vec![planned.target.reference.clone()];
+    let mut parts = vec![state(&planned.target, &planned.bound.upstream.tag_prefix)];
     let wish = &request.wish;
     let named = |prefix: &'static str, codes: &[Code]| {
         codes.iter().map(|code| format!("{prefix}{}", code.to_string().replace('_', ""))).collect::<Vec<_>>()
@@ -96,6 +97,17 @@ fn branch_name(planned: &Planned<'_>) -> String {
     parts.extend(request.patches.iter().map(|id| id.rsplit('/').next().unwrap_or(id).to_string()));
     parts.extend(request.skip.iter().map(|id| format!("no-{}", id.rsplit('/').next().unwrap_or(id))));
     format!("mambapatch/{}", parts.join("+"))
+}
+
+/// The tag, else the commit: a branch moves on, and its name would say nothing.
+fn state(target: &Target, tag_prefix: &str) -> String {
+    match (&target.version, &target.origin) {
+        (SourceVersion::Release(tag), _) => format!("{tag_prefix}{tag}"),
+        (_, Origin::Commit { commit, .. } | Origin::WorkTree { commit, .. }) => {
+            commit.chars().take(12).collect()
+        }
+        _ => target.reference.clone(),
+    }
 }
 
 /// The title, the reason and its references, then trailers that say how the commit came to be.
@@ -140,7 +152,7 @@ fn written(code: Code) -> String {
 fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     match done {
         Done::Nothing => {
-            terminal.tell(&line("nothing to do", &format!("{} is as it should be", planned.target.label)));
+            terminal.tell(&line("nothing to do", &planned.nothing()));
         }
         Done::DryRun => terminal.note("nothing was written (--dry-run)"),
         Done::Branch { checkout, committed } => {

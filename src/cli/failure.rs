@@ -51,6 +51,12 @@ pub enum Failure {
         /// The oldest that it takes.
         floor: Toolkit,
     },
+    /// Every architecture that a source names would be dropped.
+    #[error("no architecture would be left in {path}")]
+    NothingLeft {
+        /// The build file.
+        path: String,
+    },
     /// A file that is no source that anyone wrote.
     #[error("{path} has {} MB and is not parsed: no source is that large", bytes / 1_000_000)]
     TooLarge {
@@ -162,6 +168,7 @@ impl Failure {
                 )
             },
             Failure::BelowFloor { floor, .. } => plain(&format!("--cuda {floor}")),
+            Failure::NothingLeft { .. } => plain("drop fewer, or name those that stay: --only-arch 120"),
             Failure::TooLarge { path, .. } => plain(&format!("see what {path} is; a release: v2.2.4")),
             Failure::UnknownUpstream { known, .. } => plain(&format!("there are {}", known.join(", "))),
             Failure::UnknownId { nearest, .. } if !nearest.is_empty() => {

@@ -10,13 +10,14 @@ use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
 use crate::engine::catalogue::Catalogue;
+use crate::engine::ops::OpError;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::Texts;
 use crate::engine::patchset::select::Request;
 use crate::engine::patchset::{PatchSets, Upstream, shipped};
-use crate::engine::plan::plan;
-use crate::engine::plan::prove::ProvedPlan;
+use crate::engine::plan::prove::{ProveError, ProvedPlan};
+use crate::engine::plan::{PlanError, plan};
 
 /// The upstream of a REF that names none.
 pub const DEFAULT_UPSTREAM: &str = "mamba-ssm";
@@ -32,6 +33,14 @@ pub struct Planned<'a> {
 }
 
 impl Planned<'_> {
+    /// Why nothing is to be done, for a plan that changes nothing.
+    pub fn nothing(&self) -> String {
+        if self.proved.plan().patches.is_empty() {
+            return "these flags choose no patch".to_string();
+        }
+        format!("{} is as it should be", self.target.label)
+    }
+
     /// What the person should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.bound.notes.clone();
@@ -161,7 +170,15 @@ pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> 
         }))
     };
     let plan = plan(bound, &sources).map_err(failed)?;
-    Ok(plan.prove(bound)?)
+    let wish = &bound.request.wish;
+    plan.prove(bound).map_err(|error| match error {
+        ProveError::Again(PlanError::Op { cause: OpError::NoAnchor(missing), .. })
+            if !wish.drop.is_empty() =>
+        {
+            Failure::NothingLeft { path: missing.path.clone() }
+        }
+        other => other.into(),
+    })
 }
 
 /// The patch sets and what was asked for.

@@ -21,6 +21,9 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
             ]
         })
         .collect();
+    if rows.is_empty() {
+        return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, "these flags choose no patch"));
+    }
     let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
     for report in reports {
         for remark in &report.remarks {
@@ -87,6 +90,10 @@ fn after(row: &EffectRow) -> String {
     let new = Mark { sign: "+", style: GOOD };
     if row.before == row.after {
         return paint(DIM, "the same");
+    }
+    if row.after.is_empty() {
+        // Without any flag nvcc compiles for its own default, which fits nobody's GPU.
+        return paint(BAD, "nothing");
     }
     if row.before.is_empty() || !lacking(&row.before, &row.after).is_empty() {
         return cell(&row.after, &row.before, new);

@@ -11,7 +11,7 @@ use mambapatch::checkout::{CheckoutError, CheckoutOptions, Progress, Releases, S
 use mambapatch::engine::source::Sources;
 use mambapatch::engine::tag::Tag;
 
-use super::say;
+use super::{is_set, say};
 
 /// The variable that names the folder of local mirrors.
 pub const MIRRORS: &str = "MAMBAPATCH_MIRRORS";
@@ -110,7 +110,7 @@ pub fn mirrors() -> Option<PathBuf> {
 
 /// Whether `MAMBAPATCH_OFFLINE_TESTS=1` says that the index is not to be asked.
 pub fn offline_is_wanted() -> bool {
-    std::env::var_os(OFFLINE).is_some_and(|value| value == "1")
+    is_set(OFFLINE)
 }
 
 /// Every release that the user's package index offers as a source distribution, oldest first, versions as the index

@@ -226,6 +226,7 @@ impl At<'_> {
                 tags: self.parse("works-with.tags", &spec.tags)?,
                 distribution: spec.distribution.clone(),
                 versions: spec.versions.clone(),
+                newest: spec.newest.clone(),
                 why: spec.why.clone(),
             })
         };

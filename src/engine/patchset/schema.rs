@@ -71,6 +71,8 @@ pub struct WorksWithSpec {
     pub distribution: String,
     /// Its releases, as pip takes them.
     pub versions: String,
+    /// The newest of them, by its tag; absent where the newest of all works.
+    pub newest: Option<String>,
     /// Why.
     pub why: String,
 }

@@ -184,13 +184,15 @@ impl Failure {
     }
 }
 
-/// The patch that a failed proof speaks of.
+/// The patch that a failed proof speaks of, as `--skip-patch` takes it.
 fn patch_of(error: &ProveError) -> &str {
-    let of_op = |op: &'_ str| op.rsplit_once('/').map_or(op.len(), |(patch, _)| patch.len());
+    let of_op = |op: &str| op.rfind('/').unwrap_or(op.len());
     match error {
         ProveError::SyntaxErrors { patch, .. } | ProveError::NotReversible { patch, .. } => patch,
-        ProveError::NoFixedPoint { op: id, .. }
-        | ProveError::Again(PlanError::Op { id, .. } | PlanError::Overlap { id, .. }) => &id[..of_op(id)],
+        ProveError::NoFixedPoint { op: id, .. } | ProveError::Again(PlanError::Op { id, .. }) => {
+            &id[..of_op(id)]
+        }
+        ProveError::Again(_) => "ID",
     }
 }
 

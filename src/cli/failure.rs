@@ -135,48 +135,64 @@ pub struct Report {
 impl Failure {
     /// The fact, the place, what is known besides and what to type next.
     pub fn report(&self) -> Report {
-        let plain = |hint: &str| Report {
-            error: self.to_string(),
-            hint: Some(hint.to_string()),
-            ..Report::default()
-        };
         match self {
-            Failure::Checkout(error) => {
-                Report { error: error.to_string(), hint: error.hint(), ..Report::default() }
-            }
-            Failure::Load(_) => plain("see the chapter on the format of patch sets"),
-            Failure::PatchSets { .. } => plain("--patchsets DIR names a folder that holds SET/upstream.toml"),
             Failure::Bind(error) => bind_report(error),
             Failure::Plan(unplanned) => plan_report(unplanned),
-            Failure::Prove(error) => Report {
-                error: error.to_string(),
-                notes: vec![
-                    "nothing was written; this is a fault of the patch set or of mambapatch".to_string(),
-                ],
-                hint: Some("leave that patch out: --skip-patch ID".to_string()),
-                ..Report::default()
-            },
             Failure::UnknownArch(unknown) => arch_report(self.to_string(), unknown),
-            Failure::NoGpu => plain("name the architecture: --add-arch 120, or the GPU: --add-arch 5090"),
-            Failure::EmptyHost => {
-                plain("say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11")
-            }
-            Failure::NotRecognised { known, .. } => Report {
-                notes: known.clone(),
-                ..plain(
-                    "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR",
-                )
-            },
-            Failure::BelowFloor { floor, .. } => plain(&format!("--cuda {floor}")),
-            Failure::NothingLeft { .. } => plain("drop fewer, or name those that stay: --only-arch 120"),
-            Failure::TooLarge { path, .. } => plain(&format!("see what {path} is; a release: v2.2.4")),
-            Failure::UnknownUpstream { known, .. } => plain(&format!("there are {}", known.join(", "))),
-            Failure::UnknownId { nearest, .. } if !nearest.is_empty() => {
-                plain(&format!("mambapatch explain {}", nearest[0]))
-            }
-            Failure::UnknownId { .. } => plain("mambapatch list UPSTREAM shows the patches"),
-            Failure::Output(_) => Report { error: self.to_string(), ..Report::default() },
+            _ => Report { error: self.to_string(), site: None, notes: self.notes(), hint: self.hint() },
         }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self {
+            Failure::Prove(_) => {
+                vec!["nothing was written; this is a fault of the patch set or of mambapatch".to_string()]
+            }
+            Failure::NotRecognised { known, .. } => known.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Failure::Checkout(error) => return error.hint(),
+            Failure::Load(_) => "see the chapter on the format of patch sets",
+            Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
+            Failure::Prove(error) => {
+                return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
+            }
+            Failure::NoGpu => "name the architecture: --add-arch 120, or the GPU: --add-arch 5090",
+            Failure::EmptyHost => "say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11",
+            Failure::NotRecognised { .. } => {
+                "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
+            }
+            Failure::BelowFloor { floor, .. } => return Some(format!("--cuda {floor}")),
+            Failure::NothingLeft { .. } => "drop fewer, or name those that stay: --only-arch 120",
+            Failure::TooLarge { path, .. } => {
+                return Some(format!("see what {path} is, or name a release: v2.2.4"));
+            }
+            Failure::UnknownUpstream { known, .. } => return Some(format!("there are {}", known.join(", "))),
+            Failure::UnknownId { nearest, .. } => match nearest.first() {
+                Some(nearest) => return Some(format!("mambapatch explain {nearest}")),
+                None => "mambapatch list UPSTREAM shows the patches",
+            },
+            Failure::Bind(_) | Failure::Plan(_) | Failure::UnknownArch(_) | Failure::Output(_) => {
+                return None;
+            }
+        };
+        Some(hint.to_string())
+    }
+}
+
+/// The patch that a failed proof speaks of, as `--skip-patch` takes it.
+fn patch_of(error: &ProveError) -> &str {
+    let of_op = |op: &str| op.rfind('/').unwrap_or(op.len());
+    match error {
+        ProveError::SyntaxErrors { patch, .. } | ProveError::NotReversible { patch, .. } => patch,
+        ProveError::NoFixedPoint { op: id, .. } | ProveError::Again(PlanError::Op { id, .. }) => {
+            &id[..of_op(id)]
+        }
+        ProveError::Again(_) => "ID",
     }
 }
 

@@ -154,15 +154,15 @@ mod tests {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
         let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
-        text.lines().nth(2).unwrap_or_default().trim().to_string()
+        text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn what_changes_is_seen_without_colours() {
-        assert_eq!(row("80 90", "80 90 120"), "13.0  80 90  … +120");
-        assert_eq!(row("53! 80", "80 120"), "13.0  -53! 80  80 +120");
-        assert_eq!(row("80", "80"), "13.0  80");
-        assert_eq!(row("", "80"), "13.0  nothing  +80");
-        assert_eq!(row("80 120 120", "80 120"), "13.0  80 120 -120  80 120");
+        assert_eq!(row("80 90", "80 90 120"), "13.0 80 90 … +120");
+        assert_eq!(row("53! 80", "80 120"), "13.0 -53! 80 80 +120");
+        assert_eq!(row("80", "80"), "13.0 80");
+        assert_eq!(row("", "80"), "13.0 nothing +80");
+        assert_eq!(row("80 120 120", "80 120"), "13.0 80 120 -120 80 120");
     }
 }

@@ -100,7 +100,7 @@ fn then_the_index() {
     home.index(&["2.2.4", "2.2.3.post2"]);
     let target = home.resolve("v2.2.4").expect("target");
     assert_eq!(target.origin, Origin::Sdist { file_name: "mamba_ssm-2.2.4.tar.gz".into() });
-    assert!(home.told("git ls-remote") && !target.carries_kernels(), "{:?}", home.told);
+    assert!(home.told("no git repository could be reached") && !target.carries_kernels(), "{:?}", home.told);
     assert_eq!(target.tags.len(), 2);
     assert_eq!(
         &target.read(&|_| true).expect("read").get("setup.py").expect("setup")[..],

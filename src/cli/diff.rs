@@ -32,9 +32,10 @@ pub fn check(args: &PlanArgs, everywhere: &Everywhere, terminal: &mut Terminal) 
     } else {
         planned.notes().iter().for_each(|note| terminal.note(note));
         let text = format!(
-            "{}{}",
+            "{}{}{}",
             tables::outcomes(plan, terminal.verbose),
-            tables::effect(&plan.effect(&planned.bound))
+            tables::effect(&plan.effect(&planned.bound)),
+            tables::understood(&plan.understood())
         );
         terminal.show(&text)?;
     }

@@ -7,6 +7,7 @@ use super::planned::Planned;
 use crate::engine::ops::Site;
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, PatchPlan};
 
 /// What stopped a command.
@@ -30,6 +31,7 @@ pub fn planned(planned: &Planned<'_>) -> Value {
         },
         "patches": plan.patches.iter().map(patch).collect::<Vec<_>>(),
         "effect": plan.effect(&planned.bound).iter().map(effect).collect::<Vec<_>>(),
+        "understood": plan.understood().iter().map(understood).collect::<Vec<_>>(),
         "diff": String::from_utf8_lossy(&planned.proved.diff()),
         "notes": planned.notes(),
     })
@@ -56,6 +58,10 @@ fn op(report: &OpReport) -> Value {
 
 fn site(site: &Site) -> Value {
     json!({ "path": site.path, "line": site.line, "text": site.text })
+}
+
+fn understood(row: &Understood) -> Value {
+    json!({ "path": row.path, "bytes": row.size, "places-not-read": row.places, "bytes-not-read": row.unread })
 }
 
 fn effect(row: &EffectRow) -> Value {

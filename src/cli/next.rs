@@ -6,8 +6,8 @@ use super::apply::parameters;
 use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::Checkout;
-use crate::engine::patchset::Upstream;
-use crate::engine::patchset::select::is_for;
+use crate::engine::patchset::select::{Request, is_for};
+use crate::engine::patchset::{Upstream, WorksWith};
 use crate::engine::tag::SourceVersion;
 
 /// The commands, one a line, with their reasons.
@@ -29,18 +29,30 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
         }
     };
     add(&format!("cd {}", quoted(checkout.folder())), "");
-    for partner in upstream.works_with.iter().filter(|partner| is_for(&partner.tags, version)) {
-        let why = format!("works together with it: this release {}; patch and build it too", partner.why);
-        add(
-            &format!("pip install --no-build-isolation '{}{}'", partner.distribution, partner.versions),
-            &why,
+    let known = *version != SourceVersion::Unknown;
+    for partner in upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version)) {
+        let why = format!(
+            "this release {}: it works with '{}{}', patched and built the same way",
+            partner.why, partner.distribution, partner.versions
         );
+        add(&patch_partner(partner, planned.bound.request), &why);
     }
     add(
         &build(upstream, version),
         "compiles this tree: no downloaded wheel, the installed torch, no cached wheel",
     );
     text
+}
+
+/// The command that patches the newest release that works together with the target, for the same GPUs and toolkits.
+fn patch_partner(partner: &WorksWith, request: &Request) -> String {
+    let newest = partner.newest.as_ref().map(|tag| format!("@{tag}")).unwrap_or_default();
+    let same = Request {
+        wish: request.wish.clone(),
+        environment: request.environment.clone(),
+        ..Request::default()
+    };
+    format!("mambapatch apply {}{newest} {}", partner.distribution, parameters(&same))
 }
 
 /// The command that compiles a tree of an upstream.

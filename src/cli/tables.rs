@@ -4,6 +4,7 @@ use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use crate::engine::ops::Outcome;
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
 
 /// What each op found.
@@ -53,6 +54,24 @@ fn word_style(outcome: &Outcome) -> anstyle::Style {
         Outcome::Changed { .. } => GOOD,
         Outcome::AlreadySatisfied { .. } | Outcome::NotApplicable { .. } => DIM,
         Outcome::Reported { .. } => WARN,
+    }
+}
+
+/// How much of each file was understood.
+pub fn understood(rows: &[Understood]) -> String {
+    let row = |row: &Understood| {
+        let what = match row.places {
+            0 => "all of it".to_string(),
+            1 => format!("all but 1 place ({} of {} bytes)", row.unread, row.size),
+            places => format!("all but {places} places ({} of {} bytes)", row.unread, row.size),
+        };
+        vec![row.path.clone(), what]
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(row).collect();
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
     }
 }
 

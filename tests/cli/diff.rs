@@ -48,7 +48,6 @@ fn latin_1() -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "FileDiff::unified writes bytes that are no UTF-8 as U+FFFD"]
 fn git_takes_the_patch_of_latin_1() {
     git_takes_it("Latin-1", &latin_1());
 }

@@ -3,6 +3,7 @@
 pub mod effect;
 pub mod preview;
 pub mod prove;
+pub mod understood;
 mod unit;
 
 use std::collections::BTreeMap;

@@ -120,6 +120,13 @@ impl Parsed {
         wrong
     }
 
+    /// How many bytes of the file itself lie in places that the grammar could not read.
+    pub fn unread_bytes(&self) -> usize {
+        let errors = descendants(self.root()).filter(Node::is_error);
+        let outermost = errors.filter(|node| !ancestors(*node).any(|ancestor| ancestor.is_error()));
+        outermost.map(|node| node.byte_range().len()).sum()
+    }
+
     /// Whether a node overlaps a place that the grammar could not read.
     pub fn is_uncertain(&self, node: Node<'_>) -> bool {
         node.has_error() || ancestors(node).any(|ancestor| ancestor.is_error())

@@ -51,12 +51,6 @@ pub enum Failure {
         /// The oldest that it takes.
         floor: Toolkit,
     },
-    /// Every architecture that a source names would be dropped.
-    #[error("no architecture would be left in {path}")]
-    NothingLeft {
-        /// The build file.
-        path: String,
-    },
     /// A file that is no source that anyone wrote.
     #[error("{path} has {} MB and is not parsed: no source is that large", bytes / 1_000_000)]
     TooLarge {
@@ -156,7 +150,7 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Failure::Checkout(error) => return error.hint(),
-            Failure::Load(_) => "see the chapter on the format of patch sets",
+            Failure::Load(_) => "correct that file; mambapatch explain gpu-arch shows one that works",
             Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
             Failure::Prove(error) => {
                 return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
@@ -167,7 +161,6 @@ impl Failure {
                 "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
             }
             Failure::BelowFloor { floor, .. } => return Some(format!("--cuda {floor}")),
-            Failure::NothingLeft { .. } => "drop fewer, or name those that stay: --only-arch 120",
             Failure::TooLarge { path, .. } => {
                 return Some(format!("see what {path} is, or name a release: v2.2.4"));
             }
@@ -254,18 +247,31 @@ fn refused_hint(
 fn plan_report(unplanned: &Unplanned) -> Report {
     let Unplanned { error, set, through, label } = unplanned;
     let mut report = Report { error: format!("{error}, at {label}"), ..Report::default() };
-    let PlanError::Op { id, cause } = error else { return report };
-    if let OpError::CannotEdit { site, .. } = cause {
-        report.site = Some(site.clone());
-        report.hint = Some("put the flag on lines of its own, then run this again".to_string());
-    }
-    if let OpError::NoAnchor(missing) = cause {
-        report.site = missing.nearest.clone();
-        report.notes.push(format!("looked for\n{}", indented(&missing.looked_for)));
-        report.notes.push(format!("patch set {set} is tested through v{through}"));
-        report.hint = Some(format!("mambapatch explain {id}"));
+    let (PlanError::Op { id, .. } | PlanError::Overlap { id, .. } | PlanError::Unit { id, .. }) = error;
+    report.hint = Some(format!("mambapatch explain {id}"));
+    let PlanError::Op { cause, .. } = error else { return report };
+    match cause {
+        OpError::NoAnchor(missing) => {
+            report.site = missing.nearest.clone();
+            report.notes.push(format!("looked for\n{}", indented(&missing.looked_for)));
+            report.notes.push(format!("patch set {set} is tested through v{through}"));
+        }
+        OpError::CannotEdit { site, .. } => {
+            report.site = Some(site.clone());
+            report.hint =
+                Some(format!("change that line by hand, then run this again; or --skip-patch {}", patch(id)));
+        }
+        OpError::NothingLeft { .. } => {
+            report.hint = Some("drop fewer, or name those that stay: --only-arch 120".to_string());
+        }
+        _ => {}
     }
     report
+}
+
+/// The patch of an op.
+fn patch(op: &str) -> &str {
+    op.rsplit_once('/').map_or(op, |(patch, _)| patch)
 }
 
 fn indented(text: &str) -> String {

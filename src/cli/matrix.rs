@@ -9,10 +9,10 @@ use super::args::{Everywhere, MatrixArgs};
 use super::failure::Failure;
 use super::json as documents;
 use super::list::find;
-use super::planned::{Asked, asked, check_floor, infos, options};
+use super::planned::{Asked, asked, check_floor, check_size, infos, options};
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use super::terminal::Terminal;
-use crate::checkout::{Progress, Releases, Target};
+use crate::checkout::{Progress, Releases};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::Outcome;
 use crate::engine::ops::files::Files;
@@ -95,47 +95,53 @@ pub fn matrix(
     Ok(Answer::Yes)
 }
 
-/// The paths and bytes of files.
-type Contents = Vec<(String, std::sync::Arc<[u8]>)>;
+/// The standing of a patch by its ops and by the paths and bytes of the files that they look at: what is the same for
+/// several releases is planned once.
+type Known<'a> = HashMap<(Vec<&'a str>, Vec<(String, std::sync::Arc<[u8]>)>), Standing>;
 
-/// One row a release; what is the same blob for blob and op for op is planned once.
+/// One row a release.
 fn rows(
     releases: &Releases,
     upstream: &Upstream,
     asked: &Asked,
     terminal: &mut Terminal,
 ) -> Result<Vec<Row>, Failure> {
-    let mut known: HashMap<(Contents, Vec<&str>), Vec<Standing>> = HashMap::new();
+    let mut known = Known::new();
     let mut rows = Vec::new();
-    for tag in releases.tags() {
-        terminal.progress(Progress::Step(format!("{} v{tag}", upstream.id)));
-        let target = releases.release(&tag, &mut |_| {})?;
-        let bound =
-            Bound::new(upstream, SourceVersion::Release(tag.clone()), &asked.request, Catalogue::shipped())?;
-        let sources = wanted_sources(&bound, &target)?;
-        let ops = bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.id.as_str())).collect();
-        let standings = known.entry((sources.contents(), ops)).or_insert_with(|| standings(&bound, &sources));
-        rows.push(Row { tag, standings: standings.clone() });
+    let tags = releases.tags();
+    terminal.progress(Progress::Step(format!("planning {} releases of {}", tags.len(), upstream.id)));
+    for (done, tag) in tags.iter().enumerate() {
+        terminal.count(done, tags.len());
+        let target = releases.release(tag, &mut |_| {})?;
+        let version = SourceVersion::Release(tag.clone());
+        let bound = Bound::new(upstream, version, &asked.request, Catalogue::shipped())?;
+        let files = files(&bound);
+        let sources = target.read(&|path| files.iter().any(|files| files.contains(path)))?;
+        check_size(&sources)?;
+        let standings =
+            (0..bound.patches.len()).map(|index| standing(&bound, index, &sources, &mut known)).collect();
+        rows.push(Row { tag: tag.clone(), standings });
     }
     Ok(rows)
 }
 
 /// The files that the ops of these patches look at.
-fn wanted_sources(bound: &Bound<'_>, target: &Target) -> Result<Sources, Failure> {
-    let files: Vec<&Files> =
-        bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.op.files())).collect();
-    Ok(target.read(&|path| files.iter().any(|files| files.contains(path)))?)
+fn files<'a>(bound: &Bound<'a>) -> Vec<&'a Files> {
+    bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.op.files())).collect()
 }
 
-/// Each patch is planned by itself, so that one that is lost does not hide the others.
-fn standings(bound: &Bound<'_>, sources: &Sources) -> Vec<Standing> {
-    let alone = |index: usize| Bound { patches: vec![bound.patches[index].clone()], ..bound.clone() };
-    (0..bound.patches.len())
-        .map(|index| match plan(&alone(index), sources) {
-            Ok(plan) => plan.patches.first().map_or(Standing::NotApplicable, Standing::of),
-            Err(_) => Standing::Lost,
-        })
-        .collect()
+/// A patch is planned by itself, so that one that is lost does not hide the others.
+fn standing<'a>(bound: &Bound<'a>, index: usize, sources: &Sources, known: &mut Known<'a>) -> Standing {
+    let alone = Bound { patches: vec![bound.patches[index].clone()], ..bound.clone() };
+    let files = files(&alone);
+    let looked_at =
+        sources.contents().into_iter().filter(|(path, _)| files.iter().any(|files| files.contains(path)));
+    let ops = alone.patches.iter().flat_map(|patch| patch.ops.iter().map(|op| op.id.as_str()));
+    let key = (ops.collect(), looked_at.collect());
+    *known.entry(key).or_insert_with(|| match plan(&alone, sources) {
+        Ok(plan) => plan.patches.first().map_or(Standing::NotApplicable, Standing::of),
+        Err(_) => Standing::Lost,
+    })
 }
 
 fn table(patches: &[String], rows: &[Row]) -> String {

@@ -10,14 +10,14 @@ use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
 use crate::engine::catalogue::Catalogue;
-use crate::engine::ops::OpError;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::Texts;
 use crate::engine::patchset::select::Request;
 use crate::engine::patchset::{PatchSets, Upstream, shipped};
-use crate::engine::plan::prove::{ProveError, ProvedPlan};
-use crate::engine::plan::{PlanError, plan};
+use crate::engine::plan::plan;
+use crate::engine::plan::prove::ProvedPlan;
+use crate::engine::source::Sources;
 
 /// The upstream of a REF that names none.
 pub const DEFAULT_UPSTREAM: &str = "mamba-ssm";
@@ -158,9 +158,7 @@ const LARGEST: usize = 4 << 20;
 pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
     let files = Files::new(&bound.upstream.globs());
     let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
-    if let Some((path, bytes)) = sources.iter().find(|(_, bytes)| bytes.len() > LARGEST) {
-        return Err(Failure::TooLarge { path: path.to_string(), bytes: bytes.len() });
-    }
+    check_size(&sources)?;
     let failed = |error| {
         Failure::Plan(Box::new(Unplanned {
             error,
@@ -170,15 +168,15 @@ pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> 
         }))
     };
     let plan = plan(bound, &sources).map_err(failed)?;
-    let wish = &bound.request.wish;
-    plan.prove(bound).map_err(|error| match error {
-        ProveError::Again(PlanError::Op { cause: OpError::NoAnchor(missing), .. })
-            if !wish.drop.is_empty() =>
-        {
-            Failure::NothingLeft { path: missing.path.clone() }
-        }
-        other => other.into(),
-    })
+    Ok(plan.prove(bound)?)
+}
+
+/// Refuses what no person wrote before a grammar is let loose on it.
+pub fn check_size(sources: &Sources) -> Result<(), Failure> {
+    match sources.iter().find(|(_, bytes)| bytes.len() > LARGEST) {
+        Some((path, bytes)) => Err(Failure::TooLarge { path: path.to_string(), bytes: bytes.len() }),
+        None => Ok(()),
+    }
 }
 
 /// The patch sets and what was asked for.

@@ -149,6 +149,17 @@ impl Terminal {
         }
     }
 
+    /// Shows how much of a known number is done, on a terminal.
+    pub fn count(&mut self, done: usize, total: usize) {
+        if let Some(bar) = self.bar.as_ref().filter(|_| total > 0) {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} [{bar:30}] {pos}/{len}") {
+                bar.set_style(style.progress_chars("=> "));
+            }
+        }
+    }
+
     fn spinner(&mut self, text: String) {
         self.end_progress();
         let bar = ProgressBar::new_spinner().with_message(text);

@@ -53,8 +53,7 @@ impl ListOp {
             }
             let slots = list.settled(wish, &mut how);
             if slots.is_empty() && !list.elements.is_empty() {
-                let why = format!("no architecture would be left in `{}`", self.name);
-                return Err(OpError::Incomplete { why, path: path.to_string() });
+                return Err(OpError::NothingLeft { place: format!("`{}` of {path}", self.name) });
             }
             let edits =
                 list.edits(&slots).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;

@@ -144,6 +144,12 @@ pub enum OpError {
         /// The file.
         path: String,
     },
+    /// Everything that a list of architectures holds would be dropped.
+    #[error("no architecture would be left in {place}")]
+    NothingLeft {
+        /// The file, or the list.
+        place: String,
+    },
     /// A file that the parser gave up on.
     #[error("{path}: {cause}")]
     Parse {
@@ -297,6 +303,7 @@ fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {
             why: "the flag shares its line with other code".to_string(),
             site: site(line),
         },
+        GencodeError::NothingLeft => OpError::NothingLeft { place: path },
         GencodeError::Unbound(unbound) => OpError::Unbound(unbound),
         other => OpError::Incomplete { why: other.to_string(), path },
     }

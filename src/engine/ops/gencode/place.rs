@@ -117,19 +117,22 @@ fn key(item: &Item) -> Option<Key> {
     }
 }
 
-/// After the last item that is not greater; before the first one where all are.
+/// After the last item that is not greater; before the first one where all are; where none can be compared, behind
+/// the last one that holds entries.
 fn insert(block: &mut Block, at: Key, item: Item) {
     let keys: Vec<Option<Key>> = block.items.iter().map(key).collect();
     let after = keys.iter().rposition(|key| key.is_some_and(|key| key <= at)).map(|index| index + 1);
     let before = keys.iter().position(Option::is_some);
-    let index = after.or(before).unwrap_or(block.items.len());
+    let behind = block.items.iter().rposition(|item| !matches!(item, Item::Text(_))).map(|index| index + 1);
+    let index = after.or(before).or(behind).unwrap_or(block.items.len());
     block.items.insert(index, item);
 }
 
 fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block, law: &Law<'_>) -> Group {
     let indent = [block.indent.as_slice(), step(block).unwrap_or(law.step)].concat();
     let reached = block.presence.and(&presence);
-    let body = Block { id: usize::MAX, indent, presence: reached, inline: false, own_list: false, items };
+    let (id, context) = (usize::MAX, block.context);
+    let body = Block { id, indent, presence: reached, context, inline: false, own_list: false, items };
     Group {
         conditional: true,
         parts: vec![Part { header: Header::Written(condition), condition: presence, body }],

@@ -22,7 +22,7 @@ pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
     let uncalled = uncalled_functions(parsed, &sites);
     let mut reader = Reader { op, parsed, evaluation, sites, uncalled, next_id: 0 };
     let whole = 0..parsed.bytes.len();
-    reader.block(parsed.root(), Vec::new(), whole, worlds.everywhere())
+    reader.block(parsed.root(), Vec::new(), whole, Around { presence: worlds.everywhere(), context: None })
 }
 
 /// Where gencode values stand, right written or not.
@@ -55,6 +55,12 @@ struct Reader<'a> {
     next_id: usize,
 }
 
+/// What reaches a block, and the context that it belongs to; `None`: it is one itself.
+struct Around {
+    presence: Presence,
+    context: Option<usize>,
+}
+
 /// An entry as it was found, and how many statements it takes.
 struct Found {
     length: usize,
@@ -65,14 +71,16 @@ struct Found {
 }
 
 impl<'a> Reader<'a> {
-    fn block(&mut self, node: Node<'a>, indent: Vec<u8>, lines: Range<usize>, presence: Presence) -> Block {
+    fn block(&mut self, node: Node<'a>, indent: Vec<u8>, lines: Range<usize>, around: Around) -> Block {
         let statements: Vec<Node<'a>> =
             significant_children(node).into_iter().filter(Node::is_named).collect();
         let id = self.next_id;
         self.next_id += 1;
         let inline = lines.is_empty();
         let own_list = begins_list(node, self.parsed, self.op.list());
-        let mut block = Block { id, indent, presence, inline, own_list, items: Vec::new() };
+        let Around { presence, context } = around;
+        let context = context.unwrap_or(id);
+        let mut block = Block { id, indent, presence, context, inline, own_list, items: Vec::new() };
         let (mut at, mut next) = (lines.start, 0);
         while next < statements.len() {
             let (length, item) = self.item(&statements[next..], &block);
@@ -176,8 +184,10 @@ impl<'a> Reader<'a> {
             open = rest;
             let header = Header::Read(self.lines(header, &block.indent));
             let indent = if inline { Vec::new() } else { bytes[start..body.start_byte()].to_vec() };
-            let presence = block.presence.and(&condition);
-            let body = self.block(body, indent, inner, presence);
+            let decided = statement.kind() == "if_statement" && condition.is_certain();
+            let context = decided.then_some(block.context);
+            let around = Around { presence: block.presence.and(&condition), context };
+            let body = self.block(body, indent, inner, around);
             parts.push(Part { header, condition, body });
             at = end.max(at);
         }

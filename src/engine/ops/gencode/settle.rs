@@ -105,6 +105,7 @@ fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result
     drop_unwanted(root, law, settled);
     let mut homeless = repair(root, law, settled);
     homeless.extend(take_out_misplaced(root, law, settled));
+    take_out_repetitions(root, law, settled);
     let mut homeless = unique(uncovered(root, homeless, law, settled));
     homeless.extend(missing(root, &homeless, law, settled));
     super::place::wrap(root, law, settled)?;
@@ -173,11 +174,9 @@ fn repair(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placeme
     homeless
 }
 
-/// Takes out entries that come too early or reach hipcc, where they are wanted or a given toolkit refuses them;
-/// and repetitions of wanted ones.
+/// Takes out entries that come too early or reach hipcc, where they are wanted or a given toolkit refuses them.
 fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless: Vec<Placement> = Vec::new();
-    let mut seen: Vec<(Gencode, Presence)> = Vec::new();
     root.visit_mut(&mut |entry, presence| {
         if !entry.counts() || presence.nowhere() {
             return;
@@ -191,16 +190,51 @@ fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) ->
         } else if is_futile(&gencode, presence, law) || comes_too_early(&gencode, presence, law) {
             let fate = std::mem::replace(&mut entry.fate, Fate::Goes);
             homeless.push(Placement { gencode, origin: entry.origin.clone(), fate, line: entry.line() });
-        } else if law.wants(&gencode)
-            && seen.iter().any(|(other, first)| *other == gencode && first.same_toolkits(presence))
-        {
-            settled.how.push(repetition(entry.line()));
-            entry.fate = Fate::Goes;
-        } else {
-            seen.push((gencode, presence.clone()));
         }
     });
     homeless
+}
+
+/// Takes out wanted entries that others make superfluous: first those that need a guard, then the later ones.
+fn take_out_repetitions(root: &mut Block, law: &Law<'_>, settled: &mut Settled) {
+    struct Useful {
+        gencode: Gencode,
+        context: usize,
+        presence: Presence,
+        right: bool,
+        place: usize,
+    }
+    let mut all: Vec<Useful> = Vec::new();
+    root.visit_blocks(&mut |entry, block| {
+        let gencode = entry.settled().clone();
+        if entry.counts() && law.wants(&gencode) && !block.presence.nowhere() {
+            let takes = law.worlds.takes(law.catalogue, &gencode);
+            let right = block.presence.only_toolkits_of(&takes);
+            let presence = block.presence.and(&takes);
+            let place = entry.origin.as_ref().map_or(0, |origin| origin.span.start);
+            all.push(Useful { gencode, context: block.context, presence, right, place });
+        }
+    });
+    all.sort_by_key(|one| (one.right, std::cmp::Reverse(one.place)));
+    let mut at = 0;
+    let mut superfluous: Vec<usize> = Vec::new();
+    while let Some(one) = all.get(at) {
+        let others = all.iter().enumerate().filter(|(index, other)| {
+            *index != at && other.gencode == one.gencode && other.context == one.context
+        });
+        let others = others.fold(law.worlds.nowhere(), |sum, (_, other)| sum.or(&other.presence));
+        if one.presence.is_covered_by(&others) {
+            superfluous.push(all.remove(at).place);
+        } else {
+            at += 1;
+        }
+    }
+    root.visit_mut(&mut |entry, _| {
+        if entry.origin.as_ref().is_some_and(|origin| superfluous.contains(&origin.span.start)) {
+            settled.how.push(repetition(entry.line()));
+            entry.fate = Fate::Goes;
+        }
+    });
 }
 
 fn repetition(line: usize) -> String {
@@ -273,7 +307,8 @@ fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut 
         let found = presence_of(root, law, |entry| entry.counts() && serving(entry.settled()));
         let coming = placed.iter().filter(|placement| serving(&placement.gencode));
         let coming = coming.map(|placement| law.worlds.takes(law.catalogue, &placement.gencode));
-        let present = coming.fold(found, |all, presence| all.or(&presence));
+        let in_time = coming.filter(|presence| takes.beyond(presence).is_empty());
+        let present = in_time.fold(found, |all, presence| all.or(&presence));
         let late = takes.beyond(&present);
         if !takes.and(&present).nowhere() && !law.given().any(|given| late.contains(&given)) {
             settled.remarks.extend(late_remark(root, code, &late, law));

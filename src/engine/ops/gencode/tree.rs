@@ -16,6 +16,8 @@ pub struct Block {
     pub indent: Vec<u8>,
     /// In which worlds it is reached.
     pub presence: Presence,
+    /// The innermost block around it, or itself, that something else than the toolkit and HIP decides about.
+    pub context: usize,
     /// Whether it shares a line with its header, so that nothing can be put into it.
     pub inline: bool,
     /// Whether it is the body of a function that begins a list of its own.
@@ -165,6 +167,17 @@ impl Block {
                 Item::Text(_) => {}
                 Item::Entry(entry) => visit(entry, &self.presence),
                 Item::Group(group) => group.parts.iter_mut().for_each(|part| part.body.visit_mut(visit)),
+            }
+        }
+    }
+
+    /// Calls `visit` for each entry with the block that it stands in.
+    pub fn visit_blocks<'a>(&'a self, visit: &mut impl FnMut(&'a Entry, &'a Block)) {
+        for item in &self.items {
+            match item {
+                Item::Text(_) => {}
+                Item::Entry(entry) => visit(entry, self),
+                Item::Group(group) => group.parts.iter().for_each(|part| part.body.visit_blocks(visit)),
             }
         }
     }

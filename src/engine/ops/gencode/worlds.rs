@@ -141,14 +141,24 @@ impl Presence {
         self.cuda().iter().zip(other.cuda()).all(|(own, other)| *own == Truth::No || *other != Truth::No)
     }
 
+    /// Whether every toolkit gets to `other` at least as certainly.
+    pub fn is_covered_by(&self, other: &Presence) -> bool {
+        self.cuda().iter().zip(other.cuda()).all(|(own, other)| own <= other)
+    }
+
+    /// Whether the toolkit, or HIP, decides for certain.
+    pub fn is_certain(&self) -> bool {
+        !self.cuda().contains(&Truth::Maybe)
+    }
+
     /// Whether every toolkit gets there for certain.
     pub fn every_toolkit(&self) -> bool {
         self.cuda().iter().all(|truth| *truth == Truth::Yes)
     }
 
-    /// Whether nothing at all gets there.
+    /// Whether nothing gets there: no toolkit, and not HIP for certain.
     pub fn nowhere(&self) -> bool {
-        self.0.iter().all(|truth| *truth == Truth::No)
+        self.no_toolkit() && self.0.last() != Some(&Truth::Yes)
     }
 
     /// Whether no toolkit gets there.

@@ -51,6 +51,9 @@ pub fn show(planned: &Planned<'_>, terminal: &mut Terminal) -> Result<(), Failur
     } else {
         terminal.answer(&planned.proved.diff())?;
     }
+    if !plan.is_empty() {
+        terminal.tell("\n");
+    }
     terminal.tell(&tables::outcomes(plan, terminal.verbose));
     terminal.tell(&tables::effect(&plan.effect(&planned.bound)));
     planned.notes().iter().for_each(|note| terminal.note(note));

@@ -89,9 +89,11 @@ pub fn effect(rows: &[EffectRow]) -> String {
         if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
     }));
     let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
-    let refused = rows.iter().any(|row| row.after.iter().chain(&row.before).any(|flag| !flag.accepted));
-    if refused {
-        text.push_str(&paint(DIM, "  ! this nvcc refuses the architecture, and the build stops"));
+    let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
+    if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
+        let left = rows.iter().find(|row| refuses(&row.after));
+        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
+        text.push_str(&paint(DIM, &format!("  ! refused by the nvcc of that CUDA{cure}")));
         text.push('\n');
     }
     text

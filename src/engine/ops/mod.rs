@@ -280,11 +280,12 @@ fn gencode_outcome(
     if !how.is_empty() {
         return Outcome::Changed { how };
     }
-    let wanted: Vec<String> = wish.wanted().map(|code: Code| code.label()).collect();
-    let why = if wanted.is_empty() {
-        "every given toolkit takes the flags".to_string()
-    } else {
-        format!("{} compiled already", wanted.join(" "))
+    let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
+    let wanted: Vec<Code> = wish.wanted().collect();
+    let why = match () {
+        () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
+        () if !wish.drop.is_empty() => format!("{} not compiled", labels(&wish.drop)),
+        () => "every given toolkit takes the flags".to_string(),
     };
     Outcome::AlreadySatisfied { why }
 }

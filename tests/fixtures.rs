@@ -9,6 +9,7 @@ mod cases;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use cases::{Case, Expected, cases, tree, write_tree};
 use mambapatch::engine::arch::{Code, parse_codes};
@@ -17,7 +18,7 @@ use mambapatch::engine::environment::Environment;
 use mambapatch::engine::ops::gencode::{ArchWish, Compiled};
 use mambapatch::engine::patchset::bind::Bound;
 use mambapatch::engine::patchset::select::Request;
-use mambapatch::engine::patchset::{Upstream, shipped};
+use mambapatch::engine::patchset::{PatchSets, Upstream, shipped};
 use mambapatch::engine::plan::prove::ProvedPlan;
 use mambapatch::engine::plan::{Plan, PlanError, plan};
 use mambapatch::engine::source::Sources;
@@ -34,18 +35,36 @@ fn every_fixture() {
     let all = cases(&root, bless).unwrap_or_else(|faults| panic!("{}", faults.join("\n")));
     let cases: Vec<&Case> = all.iter().filter(|case| case.name.contains(&only)).collect();
     assert!(!cases.is_empty(), "no case below {} has `{only}` in its name", root.display());
-    let faults: Vec<String> =
-        cases.iter().filter_map(|case| check(case, bless).err().map(|f| format!("== {}: {}\n{f}", case.name, case.file.about))).collect();
+    let faults: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            check(case, bless).err().map(|f| format!("== {}: {}\n{f}", case.name, case.file.about))
+        })
+        .collect();
     println!("fixtures: {} of {} cases hold", cases.len() - faults.len(), cases.len());
     assert!(faults.is_empty(), "{} of {} cases fail\n{}", faults.len(), cases.len(), faults.join("\n\n"));
 }
 
-fn check(case: &Case, bless: bool) -> Checked {
+static SHIPPED: LazyLock<PatchSets> =
+    LazyLock::new(|| shipped::texts().load().unwrap_or_else(|error| panic!("{error}")));
+
+/// The shipped patch sets, with the case's own beside or instead of them.
+fn own_sets(case: &Case) -> Result<PatchSets, String> {
     let mut texts = shipped::texts();
     for (path, bytes) in case.patch_sets.iter() {
         texts.insert(path, &String::from_utf8_lossy(bytes), Some(&case.name));
     }
-    let sets = texts.load().map_err(|error| format!("patch sets: {error}"))?;
+    texts.load().map_err(|error| format!("patch sets: {error}"))
+}
+
+fn check(case: &Case, bless: bool) -> Checked {
+    let own;
+    let sets = if case.patch_sets.is_empty() {
+        &*SHIPPED
+    } else {
+        own = own_sets(case)?;
+        &own
+    };
     let upstream =
         sets.upstream(&case.upstream).ok_or_else(|| format!("no patch set is named `{}`", case.upstream))?;
     let request = request(case)?;
@@ -74,7 +93,8 @@ fn told(error: &PlanError) -> String {
         None => error.to_string(),
         Some(missing) => {
             let nearest = missing.nearest.as_ref();
-            let nearest = nearest.map(|site| format!("; nearest is line {}: {}", site.line, site.text.trim()));
+            let nearest =
+                nearest.map(|site| format!("; nearest is line {}: {}", site.line, site.text.trim()));
             format!("no-anchor: {error}{}", nearest.unwrap_or_default())
         }
     }
@@ -139,10 +159,14 @@ fn applied(sources: &Sources, patch: &[u8]) -> Result<Sources, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let root = folder.path().join("tree");
     let file = folder.path().join("patch");
-    write_tree(&root, sources).and_then(|()| std::fs::write(&file, patch)).map_err(|error| error.to_string())?;
+    write_tree(&root, sources)
+        .and_then(|()| std::fs::write(&file, patch))
+        .map_err(|error| error.to_string())?;
     let mut git = Command::new("git");
     git.args(["-c", "core.autocrlf=false", "apply", "--whitespace=nowarn"]).arg(&file).current_dir(&root);
-    git.env("GIT_CEILING_DIRECTORIES", folder.path()).env("GIT_CONFIG_GLOBAL", "").env("GIT_CONFIG_NOSYSTEM", "1");
+    git.env("GIT_CEILING_DIRECTORIES", folder.path())
+        .env("GIT_CONFIG_GLOBAL", "")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     let output = git.output().map_err(|error| format!("git: {error}"))?;
     if !output.status.success() {
         return Err(format!("git apply: {}", String::from_utf8_lossy(&output.stderr)));
@@ -155,8 +179,10 @@ fn check_outcomes(case: &Case, plan: &Plan, bound: &Bound<'_>) -> Checked {
     let found = |id: &str| ops.iter().find(|op| op.id == id).map_or("not planned", |op| op.outcome.word());
     for (id, wanted) in &case.file.outcomes {
         if found(id) != wanted {
-            let all: Vec<String> =
-                ops.iter().map(|op| format!("{} {}: {}", op.id, op.outcome.word(), op.outcome.detail())).collect();
+            let all: Vec<String> = ops
+                .iter()
+                .map(|op| format!("{} {}: {}", op.id, op.outcome.word(), op.outcome.detail()))
+                .collect();
             return Err(format!("{id}: `{wanted}` was expected\n{}\n{}", all.join("\n"), changes(plan)));
         }
     }
@@ -175,7 +201,8 @@ fn check_outcomes(case: &Case, plan: &Plan, bound: &Bound<'_>) -> Checked {
 }
 
 fn check_effect(case: &Case, plan: &Plan, upstream: &Upstream) -> Checked {
-    let toolkits: Vec<Toolkit> = case.file.compiled.keys().map(|text| parsed(text)).collect::<Result<_, _>>()?;
+    let toolkits: Vec<Toolkit> =
+        case.file.compiled.keys().map(|text| parsed(text)).collect::<Result<_, _>>()?;
     let environment = Environment { cuda: toolkits.clone(), ..Environment::default() };
     let request = Request { environment, ..Request::default() };
     if toolkits.is_empty() {
@@ -191,7 +218,11 @@ fn check_effect(case: &Case, plan: &Plan, upstream: &Upstream) -> Checked {
         if found != *wanted {
             let table = rows.iter().map(|row| format!("{}: {}", row.toolkit, labels(&row.after)));
             let table: Vec<String> = table.collect();
-            return Err(format!("CUDA {toolkit}: `{wanted}` was expected\n{}\n{}", table.join("\n"), changes(plan)));
+            return Err(format!(
+                "CUDA {toolkit}: `{wanted}` was expected\n{}\n{}",
+                table.join("\n"),
+                changes(plan)
+            ));
         }
     }
     Ok(())
@@ -211,8 +242,11 @@ fn request(case: &Case) -> Result<Request, String> {
         let codes: Result<Vec<Vec<Code>>, _> = arches.iter().map(|arch| parse_codes(arch)).collect();
         Ok(codes.map_err(|error| error.to_string())?.concat())
     };
-    let wish =
-        ArchWish { add: codes(&file.add_arch)?, drop: codes(&file.drop_arch)?, only: codes(&file.only_arch)? };
+    let wish = ArchWish {
+        add: codes(&file.add_arch)?,
+        drop: codes(&file.drop_arch)?,
+        only: codes(&file.only_arch)?,
+    };
     let environment = Environment {
         cuda: file.cuda.iter().map(|text| parsed(text)).collect::<Result<_, _>>()?,
         torch: file.torch.as_ref().map(|text| parsed(text)).transpose()?,

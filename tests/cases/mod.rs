@@ -93,7 +93,8 @@ pub fn cases(root: &Path, bless: bool) -> Result<Vec<Case>, Vec<String>> {
     let read = |upstream: PathBuf| {
         folders(&upstream).into_iter().flatten().map(move |folder| case(&upstream, &folder, bless))
     };
-    let faults: Vec<String> = strays(root).chain(subfolders(root).flat_map(|folder| strays(&folder))).collect();
+    let faults: Vec<String> =
+        strays(root).chain(subfolders(root).flat_map(|folder| strays(&folder))).collect();
     let read: Vec<Result<Case, String>> = subfolders(root).flat_map(read).collect();
     let (good, bad): (Vec<_>, Vec<_>) = read.into_iter().partition(Result::is_ok);
     let faults: Vec<String> = faults.into_iter().chain(bad.into_iter().filter_map(Result::err)).collect();
@@ -123,7 +124,8 @@ fn case(upstream: &Path, folder: &Path, bless: bool) -> Result<Case, String> {
     let last = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let upstream = last(upstream);
     let name = format!("{upstream}/{}", last(folder));
-    let text = fs::read_to_string(folder.join("case.toml")).map_err(|error| format!("{name}/case.toml: {error}"))?;
+    let text =
+        fs::read_to_string(folder.join("case.toml")).map_err(|error| format!("{name}/case.toml: {error}"))?;
     let file: CaseFile = toml::from_str(&text).map_err(|error| format!("{name}/case.toml: {error}"))?;
     known_entries(&name, folder)?;
     let before = tree(&folder.join("before"))?;

@@ -80,7 +80,9 @@ fn header_kind(code: &str) -> bool {
 
 /// `if CONDITION:` and what follows on the same line.
 fn header(code: &str) -> (Option<(&'static str, String)>, String) {
-    let Some(word) = ["if", "elif", "else"].into_iter().find(|word| code.starts_with(word) && header_kind(code)) else {
+    let Some(word) =
+        ["if", "elif", "else"].into_iter().find(|word| code.starts_with(word) && header_kind(code))
+    else {
         return (None, String::new());
     };
     let colon = code.find(':').expect("a colon");

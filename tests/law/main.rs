@@ -34,8 +34,8 @@ struct Wish {
 }
 
 const ARCHES: [&str; 21] = [
-    "37", "53", "60", "61", "70", "72", "75", "80", "86", "87", "89", "90", "100", "101", "103", "107", "110", "120",
-    "121", "120a", "120f",
+    "37", "53", "60", "61", "70", "72", "75", "80", "86", "87", "89", "90", "100", "101", "103", "107",
+    "110", "120", "121", "120a", "120f",
 ];
 
 fn arches(most: usize) -> impl Strategy<Value = Vec<&'static str>> {
@@ -96,7 +96,9 @@ fn patched(text: &[u8], wish: &Wish) -> Result<Vec<u8>, Unpatched> {
     let planned = match plan(&bound, &sources) {
         Ok(planned) => planned,
         Err(error) if error.no_anchor().is_some() => return Err(Unpatched::NoAnchor(error.to_string())),
-        Err(error) if REFUSALS.iter().any(|text| error.to_string().contains(text)) => return Err(Unpatched::Refused),
+        Err(error) if REFUSALS.iter().any(|text| error.to_string().contains(text)) => {
+            return Err(Unpatched::Refused);
+        }
         Err(error) => return Err(Unpatched::Unproved(error.to_string())),
     };
     let after = planned.after.get("setup.py").expect("setup.py").to_vec();
@@ -105,7 +107,8 @@ fn patched(text: &[u8], wish: &Wish) -> Result<Vec<u8>, Unpatched> {
     Ok(after)
 }
 
-const REFUSALS: [&str; 3] = ["no architecture would be left", "shares its line", "no block of the file can take"];
+const REFUSALS: [&str; 3] =
+    ["no architecture would be left", "shares its line", "no block of the file can take"];
 
 fn is_gencode(flag: &Flag) -> bool {
     matches!(flag, Flag::Gencode(_))
@@ -122,7 +125,8 @@ fn faults(setup: &Setup, before: &[u8], after: &[u8], wish: &Wish) -> Vec<String
     for toolkit in toolkits() {
         let (had, has) = (run(before, Some(toolkit)), run(after, Some(toolkit)));
         let found = law.of_toolkit(toolkit, &had, &has);
-        faults.extend(found.into_iter().map(|fault| format!("CUDA {toolkit}: {fault}\n  {had:?}\n  {has:?}")));
+        faults
+            .extend(found.into_iter().map(|fault| format!("CUDA {toolkit}: {fault}\n  {had:?}\n  {has:?}")));
     }
     let (had, has) = (run(before, None), run(after, None));
     if setup.hip && has.iter().any(|flag| matches!(flag, Flag::Gencode(one) if law.serves_wanted(one))) {
@@ -153,7 +157,9 @@ impl<'a> Law<'a> {
         for toolkit in toolkits() {
             for flag in run(before, Some(toolkit)) {
                 let Flag::Gencode(gencode) = flag else { continue };
-                let serving = wanted.iter().filter(|code| serves(&gencode, **code) && knows(toolkit, &Gencode::of(**code)));
+                let serving = wanted
+                    .iter()
+                    .filter(|code| serves(&gencode, **code) && knows(toolkit, &Gencode::of(**code)));
                 had.extend(serving);
             }
         }
@@ -166,7 +172,8 @@ impl<'a> Law<'a> {
 
     /// Whether an entry must go.
     fn is_unwanted(&self, gencode: &Gencode) -> bool {
-        let dropped = self.dropped.iter().any(|drop| gencode.codes.iter().any(|code| code.arch().serves(drop.arch())));
+        let dropped =
+            self.dropped.iter().any(|drop| gencode.codes.iter().any(|code| code.arch().serves(drop.arch())));
         dropped || (!self.wish.only.is_empty() && !self.serves_wanted(gencode))
     }
 
@@ -217,7 +224,10 @@ impl<'a> Law<'a> {
 }
 
 fn gencodes(flags: &[Flag]) -> Vec<&Gencode> {
-    flags.iter().filter_map(|flag| if let Flag::Gencode(gencode) = flag { Some(gencode) } else { None }).collect()
+    flags
+        .iter()
+        .filter_map(|flag| if let Flag::Gencode(gencode) = flag { Some(gencode) } else { None })
+        .collect()
 }
 
 fn serves(gencode: &Gencode, wanted: Code) -> bool {

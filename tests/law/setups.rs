@@ -15,13 +15,23 @@ pub struct Setup {
 
 #[derive(Debug, Clone)]
 enum Statement {
-    Entry { value: String, form: Form, comment: Option<&'static str> },
+    Entry {
+        value: String,
+        form: Form,
+        comment: Option<&'static str>,
+    },
     Other(&'static str),
     Note(&'static str),
     Blank,
-    Guard { clauses: Vec<(String, Vec<Statement>)>, otherwise: Option<Vec<Statement>> },
+    Guard {
+        clauses: Vec<(String, Vec<Statement>)>,
+        otherwise: Option<Vec<Statement>>,
+    },
     /// A guard and its entry on one line.
-    Line { condition: String, value: String },
+    Line {
+        condition: String,
+        value: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +78,8 @@ fn values() -> impl Strategy<Value = String> {
 
 fn entries() -> impl Strategy<Value = Statement> {
     let form = prop_oneof![20 => Just(Form::Pair), 1 => Just(Form::Line), 1 => Just(Form::Word), 1 => Just(Form::Long)];
-    let comment = prop::option::weighted(0.15, prop::sample::select(&["# Jetson", "# don't \"ask\"", "# if x:"][..]));
+    let comment =
+        prop::option::weighted(0.15, prop::sample::select(&["# Jetson", "# don't \"ask\"", "# if x:"][..]));
     (values(), form, comment).prop_map(|(value, form, comment)| Statement::Entry { value, form, comment })
 }
 
@@ -152,8 +163,11 @@ impl Style {
             let depth = (line.len() - code.len()) / 4;
             let (code, comment) = code.split_once("  #").unwrap_or((code, ""));
             let comment = if comment.is_empty() { String::new() } else { format!("  #{comment}") };
-            let code =
-                if code.starts_with('#') { code.to_string() } else { code.replace('"', &self.quote.to_string()) };
+            let code = if code.starts_with('#') {
+                code.to_string()
+            } else {
+                code.replace('"', &self.quote.to_string())
+            };
             format!("{}{code}{comment}", self.step.repeat(depth))
         };
         let mut text = lines.iter().map(line).collect::<Vec<_>>().join(self.newline);
@@ -180,8 +194,12 @@ fn write(statements: &[Statement], depth: usize, lines: &mut Vec<String>) {
                         lines.push(format!("{indent}{}", append("-gencode")));
                         lines.push(format!("{indent}{}{comment}", append(value)));
                     }
-                    Form::Line => lines.push(format!("{indent}{}; {}{comment}", append("-gencode"), append(value))),
-                    Form::Word => lines.push(format!("{indent}{}{comment}", append(&format!("-gencode={value}")))),
+                    Form::Line => {
+                        lines.push(format!("{indent}{}; {}{comment}", append("-gencode"), append(value)))
+                    }
+                    Form::Word => {
+                        lines.push(format!("{indent}{}{comment}", append(&format!("-gencode={value}"))))
+                    }
                     Form::Long => {
                         lines.push(format!("{indent}{}", append("--generate-code")));
                         lines.push(format!("{indent}{}{comment}", append(value)));

@@ -56,7 +56,8 @@ impl ListOp {
                 let why = format!("no architecture would be left in `{}`", self.name);
                 return Err(OpError::Incomplete { why, path: path.to_string() });
             }
-            let edits = list.edits(&slots).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
+            let edits =
+                list.edits(&slots).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
             if !edits.is_empty() {
                 plan.edits.insert(path.to_string(), edits);
             }
@@ -105,7 +106,9 @@ fn literal<'t>(node: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
             match (name.rsplit('.').next().unwrap_or_default(), arguments.as_slice()) {
                 ("getenv" | "get", [_, default]) => literal(*default, parsed),
                 ("set" | "frozenset" | "tuple" | "list" | "sorted", [only]) => literal(*only, parsed),
-                ("split" | "strip" | "replace", _) => literal(function.child_by_field_name("object")?, parsed),
+                ("split" | "strip" | "replace", _) => {
+                    literal(function.child_by_field_name("object")?, parsed)
+                }
                 _ => None,
             }
         }
@@ -143,7 +146,11 @@ impl<'t> List<'t> {
                 None => String::new(),
             };
             if !unchanged {
-                how.push(if text.is_empty() { format!("drops {}", element.text) } else { format!("{} becomes {text}", element.text) });
+                how.push(if text.is_empty() {
+                    format!("drops {}", element.text)
+                } else {
+                    format!("{} becomes {text}", element.text)
+                });
             }
             if unchanged || !text.is_empty() {
                 slots.push(Slot { was: Some(index), text });
@@ -197,7 +204,8 @@ impl<'t> List<'t> {
             }
         }
         let newline = style::newline(bytes);
-        let indent = String::from_utf8_lossy(style::indent_at(bytes, self.elements[0].range.start)).into_owned();
+        let indent =
+            String::from_utf8_lossy(style::indent_at(bytes, self.elements[0].range.start)).into_owned();
         let mut news: Vec<(usize, String)> = Vec::new();
         let mut at = line(&self.elements[0]).start;
         for slot in slots {
@@ -209,7 +217,10 @@ impl<'t> List<'t> {
         let last = &self.elements[self.elements.len() - 1];
         let end = line(last).end;
         let has_comma = bytes[last.range.end..end].trim_ascii_start().starts_with(b",");
-        if !has_comma && news.iter().any(|(at, _)| *at == end) && slots.iter().any(|slot| slot.was == Some(self.elements.len() - 1)) {
+        if !has_comma
+            && news.iter().any(|(at, _)| *at == end)
+            && slots.iter().any(|slot| slot.was == Some(self.elements.len() - 1))
+        {
             edits.push(Edit { range: last.range.end..last.range.end, text: b",".to_vec() });
             if let Some((_, text)) = news.last_mut() {
                 *text = text.replacen(&format!(",{newline}"), newline, 1);
@@ -249,7 +260,8 @@ impl<'t> List<'t> {
 
     /// What stands between two elements of one line.
     fn separator(&self) -> Vec<u8> {
-        let pairs = self.elements.windows(2).map(|pair| &self.parsed.bytes[pair[0].range.end..pair[1].range.start]);
+        let pairs =
+            self.elements.windows(2).map(|pair| &self.parsed.bytes[pair[0].range.end..pair[1].range.start]);
         let mut plain = pairs.filter(|gap| !gap.contains(&b'#') && !gap.contains(&b'\n'));
         let fallback: &[u8] = if self.value.kind() == "string" { b";" } else { b", " };
         plain.next_back().unwrap_or(fallback).to_vec()
@@ -384,7 +396,10 @@ mod tests {
         let lines = "ARCHES = (\n    'sm_80',\n    'sm_90',\n)\n";
         assert_eq!(listed(lines, "120", ""), lines.replace("'sm_90',", "'sm_90',\n    'sm_120',"));
         assert_eq!(listed("ARCHES = [\"120\"]\n", "120", ""), "ARCHES = [\"120\"]\n");
-        assert_eq!(listed("ARCHES = [\n  80,\n  90\n]\n", "86 120", ""), "ARCHES = [\n  80,\n  86,\n  90,\n  120\n]\n");
+        assert_eq!(
+            listed("ARCHES = [\n  80,\n  90\n]\n", "86 120", ""),
+            "ARCHES = [\n  80,\n  86,\n  90,\n  120\n]\n"
+        );
     }
 
     #[test]
@@ -400,7 +415,10 @@ mod tests {
 
     #[test]
     fn ptx_belongs_to_its_architecture() {
-        assert_eq!(listed("ARCHES = '8.0 9.0'\n", "9.0+PTX 12.0+PTX", ""), "ARCHES = '8.0 9.0+PTX 12.0+PTX'\n");
+        assert_eq!(
+            listed("ARCHES = '8.0 9.0'\n", "9.0+PTX 12.0+PTX", ""),
+            "ARCHES = '8.0 9.0+PTX 12.0+PTX'\n"
+        );
         assert_eq!(listed("ARCHES = '8.0;9.0+PTX'\n", "", "compute_90"), "ARCHES = '8.0;9.0'\n");
         assert_eq!(listed("ARCHES = '8.0;9.0+PTX'\n", "", "90"), "ARCHES = '8.0'\n");
     }

@@ -37,7 +37,10 @@ mod tests {
         assert_eq!(errors("if a:\n    if b:\n        x = 1\n        if c:\n            y = 2; z = 3\n"), 0);
         assert_eq!(errors("\u{feff}def f():\n\tx = (1,\n2)\n\n# c\n\treturn x\n"), 0);
         assert_eq!(errors("if a: x = 1; y = 2\nz = 3\n"), 0);
-        assert_ne!(errors("if a:\n    if b:\n        x = 1\n    y = 1\n        if c:\n            z = 2\n"), 0);
+        assert_ne!(
+            errors("if a:\n    if b:\n        x = 1\n    y = 1\n        if c:\n            z = 2\n"),
+            0
+        );
         assert_ne!(errors("if a:\n    x = 1\ny = 1\n    z = 2\n"), 0);
     }
 }

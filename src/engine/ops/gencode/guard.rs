@@ -171,8 +171,10 @@ pub fn names_hip(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut words = text.split(|c: char| !c.is_ascii_alphabetic());
     words.any(|word| {
-        let word = ["is", "use", "with", "has"].iter().find_map(|before| word.strip_prefix(before)).unwrap_or(word);
-        word.contains("rocm") || matches!(word, "hip" | "hipcc" | "hipify" | "hipbuild" | "hiphome" | "hipcub")
+        let word =
+            ["is", "use", "with", "has"].iter().find_map(|before| word.strip_prefix(before)).unwrap_or(word);
+        word.contains("rocm")
+            || matches!(word, "hip" | "hipcc" | "hipify" | "hipbuild" | "hiphome" | "hipcub")
     })
 }
 

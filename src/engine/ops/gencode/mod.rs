@@ -168,7 +168,8 @@ impl GencodeOp {
     ) -> Result<Self, GencodeOpError> {
         let long = Pattern::new(entry.language, &entry.text.replace("\"-gencode", "\"--generate-code"));
         let entries: Vec<Pattern> = [entry.clone()].into_iter().chain(long).collect();
-        let parts = entries.iter().flat_map(|entry| (0..entry.length()).filter_map(|index| entry.part(index)));
+        let parts =
+            entries.iter().flat_map(|entry| (0..entry.length()).filter_map(|index| entry.part(index)));
         let (values, options): (Vec<_>, Vec<_>) = parts.partition(|part| part.has("GENCODE"));
         if values.is_empty() {
             return Err(GencodeOpError::NoValue);

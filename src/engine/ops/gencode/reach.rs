@@ -68,7 +68,9 @@ pub(super) fn uncalled_functions(parsed: &Parsed, sites: &[Range<usize>]) -> Vec
         })
     });
     let uncalled: Vec<Range<usize>> = plain
-        .filter(|function| function.child_by_field_name("name").is_some_and(|name| !is_named(parsed, *function, name)))
+        .filter(|function| {
+            function.child_by_field_name("name").is_some_and(|name| !is_named(parsed, *function, name))
+        })
         .map(|function| function.byte_range())
         .collect();
     let within = |site: &Range<usize>| {

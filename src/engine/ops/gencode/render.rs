@@ -13,7 +13,8 @@ pub fn render(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Result<Vec<u8>, 
     let origins = || entries.iter().filter_map(|(entry, _)| entry.origin.as_ref());
     let quote = origins()
         .find_map(|origin| style::sole_quote(&String::from_utf8_lossy(&parsed.bytes[origin.span.clone()])));
-    let newline = origins().map(|origin| &parsed.bytes[origin.lines.range.clone()]).find(|text| text.contains(&b'\n'));
+    let newline =
+        origins().map(|origin| &parsed.bytes[origin.lines.range.clone()]).find(|text| text.contains(&b'\n'));
     let newline = style::newline(newline.unwrap_or(&parsed.bytes));
     let mut writer = Writer { op, parsed, quote, newline, out: Vec::new(), gap: false };
     writer.block(root)?;

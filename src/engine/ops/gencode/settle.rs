@@ -77,7 +77,12 @@ pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> 
     settle_lists(root, law, &mut settled)?;
     for said in [&mut settled.how, &mut settled.remarks, &mut settled.reported] {
         let mut seen: Vec<String> = Vec::new();
-        said.retain(|text| !seen.contains(text) && { seen.push(text.clone()); true });
+        said.retain(|text| {
+            !seen.contains(text) && {
+                seen.push(text.clone());
+                true
+            }
+        });
     }
     let left = root.entries().into_iter().any(|(entry, reached)| entry.counts() && !reached.nowhere());
     if left { Ok(settled) } else { Err(GencodeError::NothingLeft) }
@@ -95,9 +100,9 @@ fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Resul
 }
 
 fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
+    drop_unwanted(root, law, settled);
     let apart = apart_from_hip(root);
     let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
-    drop_unwanted(root, law, settled);
     let mut homeless = repair(root, law, settled);
     homeless.extend(take_out_misplaced(root, law, settled));
     take_out_repetitions(root, law, settled);
@@ -293,12 +298,7 @@ fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> boo
 }
 
 /// Wanted results that no entry gives, or not for a given toolkit.
-fn missing(
-    root: &mut Block,
-    placed: &[Placement],
-    law: &Law<'_>,
-    settled: &mut Settled,
-) -> Vec<Placement> {
+fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
     for code in law.wish.wanted() {
         let gencode = Gencode::of(code);
@@ -335,7 +335,8 @@ fn take_late(root: &mut Block, gencode: &Gencode) -> Option<Origin> {
 }
 
 fn late_remark(root: &Block, code: Code, late: &[usize], law: &Law<'_>) -> Option<String> {
-    let serves = |entry: &Entry| entry.counts() && entry.settled().codes.iter().any(|other| other.serves(code));
+    let serves =
+        |entry: &Entry| entry.counts() && entry.settled().codes.iter().any(|other| other.serves(code));
     let entries = root.entries();
     let (entry, _) = entries.into_iter().find(|(entry, presence)| serves(entry) && !presence.nowhere())?;
     let line = entry.line();

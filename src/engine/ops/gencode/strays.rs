@@ -20,13 +20,17 @@ pub fn reports(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Vec<String> {
     let is_read = |node: &Node<'_>| read.iter().any(|span| span.contains(&node.start_byte()));
     let unread: Vec<Node<'_>> =
         descendants(parsed.root()).filter(|node| !is_read(node) && is_flag(*node, parsed)).collect();
-    let options = descendants(parsed.root())
-        .filter(|node| !is_read(node) && op.options.iter().any(|one| one.match_node(parsed, *node).is_some()));
+    let options = descendants(parsed.root()).filter(|node| {
+        !is_read(node) && op.options.iter().any(|one| one.match_node(parsed, *node).is_some())
+    });
     let alone = options.filter(|option| !is_followed(*option, &unread));
     let line = |node: &Node<'_>| line_of(&parsed.bytes, node.start_byte());
     let alone = alone.map(|node| (line(&node), "adds `-gencode` without a value".to_string()));
-    let told = |node: &Node<'_>| (line(node), format!("adds a gencode flag that is not read: {}", parsed.text(*node)));
-    let mut reports: Vec<(usize, String)> = unread.iter().map(told).chain(alone).chain(broken(parsed)).collect();
+    let told = |node: &Node<'_>| {
+        (line(node), format!("adds a gencode flag that is not read: {}", parsed.text(*node)))
+    };
+    let mut reports: Vec<(usize, String)> =
+        unread.iter().map(told).chain(alone).chain(broken(parsed)).collect();
     reports.sort();
     reports.dedup_by_key(|(line, _)| *line);
     reports.into_iter().map(|(line, what)| format!("line {line} {what}")).collect()
@@ -41,7 +45,9 @@ fn is_flag(node: Node<'_>, parsed: &Parsed) -> bool {
     let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_matches(['"', '\'']).trim();
     let option = ["--generate-code", "-gencode"].iter().find_map(|option| text.strip_prefix(option));
     let flag = text.starts_with("arch=compute_") || option.is_some_and(|rest| rest.contains("arch="));
-    flag && ancestors(node).take_while(|outer| !outer.kind().ends_with("statement")).any(|outer| is_adding(outer, parsed))
+    flag && ancestors(node)
+        .take_while(|outer| !outer.kind().ends_with("statement"))
+        .any(|outer| is_adding(outer, parsed))
 }
 
 fn is_adding(node: Node<'_>, parsed: &Parsed) -> bool {

@@ -9,6 +9,7 @@ mod cases;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use cases::{Case, Expected, cases, tree, write_tree};
 use mambapatch::engine::arch::{Code, parse_codes};
@@ -17,7 +18,7 @@ use mambapatch::engine::environment::Environment;
 use mambapatch::engine::ops::gencode::{ArchWish, Compiled};
 use mambapatch::engine::patchset::bind::Bound;
 use mambapatch::engine::patchset::select::Request;
-use mambapatch::engine::patchset::{Upstream, shipped};
+use mambapatch::engine::patchset::{PatchSets, Upstream, shipped};
 use mambapatch::engine::plan::prove::ProvedPlan;
 use mambapatch::engine::plan::{Plan, PlanError, plan};
 use mambapatch::engine::source::Sources;
@@ -44,12 +45,26 @@ fn every_fixture() {
     assert!(faults.is_empty(), "{} of {} cases fail\n{}", faults.len(), cases.len(), faults.join("\n\n"));
 }
 
-fn check(case: &Case, bless: bool) -> Checked {
+static SHIPPED: LazyLock<PatchSets> =
+    LazyLock::new(|| shipped::texts().load().unwrap_or_else(|error| panic!("{error}")));
+
+/// The shipped patch sets, with the case's own beside or instead of them.
+fn own_sets(case: &Case) -> Result<PatchSets, String> {
     let mut texts = shipped::texts();
     for (path, bytes) in case.patch_sets.iter() {
         texts.insert(path, &String::from_utf8_lossy(bytes), Some(&case.name));
     }
-    let sets = texts.load().map_err(|error| format!("patch sets: {error}"))?;
+    texts.load().map_err(|error| format!("patch sets: {error}"))
+}
+
+fn check(case: &Case, bless: bool) -> Checked {
+    let own;
+    let sets = if case.patch_sets.is_empty() {
+        &*SHIPPED
+    } else {
+        own = own_sets(case)?;
+        &own
+    };
     let upstream =
         sets.upstream(&case.upstream).ok_or_else(|| format!("no patch set is named `{}`", case.upstream))?;
     let request = request(case)?;

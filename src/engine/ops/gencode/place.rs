@@ -56,34 +56,77 @@ pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<()
     Ok(())
 }
 
-/// The block that holds most of the entries, where all that is needed gets there; never a dead one, and one that hipcc
-/// does not reach where the file tells HIP apart.
+/// A block that can be home.
+struct Candidate<'a> {
+    block: &'a Block,
+    /// Whether hipcc does not reach it.
+    apart: bool,
+    /// Whether every toolkit reaches it alike.
+    alike: bool,
+    /// How many entries that stay stand in or below it.
+    entries: usize,
+    /// How many blocks are around it.
+    depth: usize,
+}
+
+/// The innermost block that all entries stand in or below and that every toolkit reaches alike; never a dead one, and
+/// one that hipcc does not reach where the file tells HIP apart.
 fn home<'a>(root: &'a Block, needed: &Presence, law: &Law<'_>) -> Option<&'a Block> {
-    let covers = |block: &&Block| needed.beyond(&block.presence).is_empty();
-    let blocks: Vec<&Block> = candidates(root).into_iter().filter(covers).collect();
-    let apart = |block: &&Block| law.hip && !block.presence.reaches_hip();
-    let rank = |block: &&Block| (apart(block), block.weight(), block.entries().len());
-    let best = blocks.iter().map(rank).max()?;
-    blocks.into_iter().find(|block| rank(block) == best)
+    let fits = |one: &Candidate<'_>| needed.beyond(&one.block.presence).is_empty();
+    let rank = |one: &Candidate<'_>| (law.hip && one.apart, one.alike, one.entries, one.depth);
+    let best = candidates(root).into_iter().filter(fits).max_by_key(|one| rank(one));
+    best.map(|one| one.block)
 }
 
 /// The blocks that entries stand in or below, without those that nothing reaches or that share a line.
-fn candidates(root: &Block) -> Vec<&Block> {
-    let fits = |block: &&Block| !block.presence.no_toolkit() && !block.inline && !block.entries().is_empty();
-    root.blocks().into_iter().filter(fits).collect()
+fn candidates(root: &Block) -> Vec<Candidate<'_>> {
+    let mut found = Vec::new();
+    collect(root, &counted(root), (true, 0), &mut found);
+    found
+}
+
+/// Entries, with what reaches them.
+type Entries<'a> = [(&'a Entry, &'a Presence)];
+
+/// The entries that say where flags stand in this file: those that stay, or all where none does.
+fn counted(root: &Block) -> Vec<(&Entry, &Presence)> {
+    let live = root.entries().into_iter().filter(|(_, reached)| !reached.no_toolkit());
+    let (stay, go): (Vec<_>, Vec<_>) = live.partition(|(entry, _)| entry.fate != Fate::Goes);
+    if stay.is_empty() { go } else { stay }
+}
+
+fn collect<'a>(
+    block: &'a Block,
+    counted: &Entries<'_>,
+    (alike, depth): (bool, usize),
+    found: &mut Vec<Candidate<'a>>,
+) {
+    let entries = block.entries();
+    if block.presence.no_toolkit() || block.inline || entries.is_empty() {
+        return;
+    }
+    let counts = |entry: &Entry| counted.iter().any(|(other, _)| std::ptr::eq(*other, entry));
+    let entries = entries.iter().filter(|(entry, _)| counts(entry)).count();
+    let apart = !block.presence.reaches_hip();
+    found.push(Candidate { block, apart, alike, entries, depth });
+    for item in &block.items {
+        let Item::Group(group) = item else { continue };
+        for part in &group.parts {
+            collect(&part.body, counted, (alike && part.condition.is_alike(), depth + 1), found);
+        }
+    }
 }
 
 /// Where the blocks are reached that hipcc does not reach, if most of the entries stand in such blocks: the file tells
 /// HIP apart.
 pub fn apart_from_hip(root: &Block) -> Vec<Presence> {
-    let entries = root.entries();
-    let live = entries.iter().filter(|(_, presence)| !presence.no_toolkit());
-    let (all, hip) = (live.clone().count(), live.filter(|(_, presence)| presence.reaches_hip()).count());
-    if all < 2 * hip {
+    let counted = counted(root);
+    let hip = counted.iter().filter(|(_, presence)| presence.reaches_hip()).count();
+    if counted.len() < 2 * hip {
         return Vec::new();
     }
-    let blocks = candidates(root).into_iter().filter(|block| !block.presence.reaches_hip());
-    blocks.map(|block| block.presence.clone()).collect()
+    let apart = candidates(root).into_iter().filter(|one| one.apart);
+    apart.map(|one| one.block.presence.clone()).collect()
 }
 
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::GencodeOp;
-use super::guard::Evaluation;
+use super::guard::{Evaluation, names_hip};
 use super::reach::{begins_list, uncalled_functions};
 use super::tree::{Block, Defect, Entry, Fate, Group, Header, Item, Lines, Origin, Part};
 use super::worlds::{Presence, Worlds};
@@ -186,13 +186,24 @@ impl<'a> Reader<'a> {
             let indent = if inline { Vec::new() } else { bytes[start..body.start_byte()].to_vec() };
             let decided = statement.kind() == "if_statement" && condition.is_certain();
             let context = decided.then_some(block.context);
-            let around = Around { presence: block.presence.and(&condition), context };
+            let around = Around { presence: self.reached(block, &condition, statement), context };
             let body = self.block(body, indent, inner, around);
             parts.push(Part { header, condition, body });
             at = end.max(at);
         }
         let conditional = statement.kind() == "if_statement";
         (!parts.is_empty() && at == lines.end).then_some(Group { conditional, parts })
+    }
+
+    /// Where a block within another is reached. What the toolkit alone rules out is dead for HIP too.
+    fn reached(&self, block: &Block, condition: &Presence, statement: Node<'a>) -> Presence {
+        let reached = block.presence.and(condition);
+        let mut conditions = descendants(statement).filter_map(|node| node.child_by_field_name("condition"));
+        let ruled_out = reached.no_toolkit() && !block.presence.no_toolkit();
+        if ruled_out && !conditions.any(|condition| names_hip(&self.parsed.text(condition))) {
+            return self.evaluation.worlds.nowhere();
+        }
+        reached
     }
 
     /// Where a block lets through what reaches its statement, and what is left for the clauses after it.

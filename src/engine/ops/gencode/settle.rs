@@ -100,9 +100,9 @@ fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Resul
 }
 
 fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
+    drop_unwanted(root, law, settled);
     let apart = apart_from_hip(root);
     let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
-    drop_unwanted(root, law, settled);
     let mut homeless = repair(root, law, settled);
     homeless.extend(take_out_misplaced(root, law, settled));
     take_out_repetitions(root, law, settled);

@@ -209,18 +209,6 @@ impl Block {
         })
     }
 
-    /// How many entries stand here or under guards of the toolkit.
-    pub fn weight(&self) -> usize {
-        self.items
-            .iter()
-            .map(|item| match item {
-                Item::Text(_) => 0,
-                Item::Entry(_) => 1,
-                Item::Group(group) => group.guards().map(|part| part.body.weight()).sum(),
-            })
-            .sum()
-    }
-
     /// Takes out the outermost blocks within this one that begin lists of their own; their places are kept.
     pub fn take_own_lists(&mut self) -> Vec<Block> {
         let mut taken = Vec::new();
@@ -243,17 +231,6 @@ impl Block {
         if let Some(place) = self.find_mut(block.id) {
             *place = block;
         }
-    }
-
-    /// This block and those within it.
-    pub fn blocks(&self) -> Vec<&Block> {
-        let mut blocks = vec![self];
-        for item in &self.items {
-            if let Item::Group(group) = item {
-                blocks.extend(group.parts.iter().flat_map(|part| part.body.blocks()));
-            }
-        }
-        blocks
     }
 }
 

@@ -146,6 +146,11 @@ impl Presence {
         self.cuda().iter().zip(other.cuda()).all(|(own, other)| own <= other)
     }
 
+    /// Whether the toolkit makes no difference.
+    pub fn is_alike(&self) -> bool {
+        self.cuda().windows(2).all(|pair| pair[0] == pair[1])
+    }
+
     /// Whether the toolkit, or HIP, decides for certain.
     pub fn is_certain(&self) -> bool {
         !self.cuda().contains(&Truth::Maybe)
@@ -156,9 +161,9 @@ impl Presence {
         self.cuda().iter().all(|truth| *truth == Truth::Yes)
     }
 
-    /// Whether nothing gets there: no toolkit, and not HIP for certain.
+    /// Whether nothing at all gets there.
     pub fn nowhere(&self) -> bool {
-        self.no_toolkit() && self.0.last() != Some(&Truth::Yes)
+        self.0.iter().all(|truth| *truth == Truth::No)
     }
 
     /// Whether no toolkit gets there.

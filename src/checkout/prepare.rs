@@ -70,11 +70,12 @@ impl Target {
             Some(into) => self.places.current_dir.join(into),
             None => self.places.current_dir.join(self.default_folder_name()),
         };
-        if !is_free(&into) {
+        let into: PathBuf = into.components().collect();
+        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
+        if !is_free(&into).map_err(failed)? {
             return self.again(&into).ok_or(CheckoutError::IntoNotEmpty { into });
         }
         let parent = into.parent().unwrap_or(Path::new(".")).to_path_buf();
-        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
         fs::create_dir_all(&parent).map_err(failed)?;
         let temporary =
             tempfile::Builder::new().prefix(".mambapatch-").tempdir_in(&parent).map_err(failed)?;
@@ -82,10 +83,7 @@ impl Target {
         fs::create_dir(&tree).map_err(failed)?;
         self.fill(&tree)?;
         GitRepository::open(&tree, "v")?.mark_prepared(&self.state_id())?;
-        if into.exists() {
-            fs::remove_dir(&into).map_err(failed)?;
-        }
-        fs::rename(&tree, &into).map_err(failed)?;
+        settle(&tree, &into).map_err(failed)?;
         self.made(into, CheckoutState::New)
     }
 
@@ -254,10 +252,23 @@ impl InGit {
     }
 }
 
-fn is_free(folder: &Path) -> bool {
+/// Moves a finished tree to its place. An empty folder that is there stays the same folder, since someone may stand in
+/// it: it is filled, `.git` last.
+fn settle(tree: &Path, into: &Path) -> io::Result<()> {
+    if !into.exists() {
+        return fs::rename(tree, into);
+    }
+    let names = fs::read_dir(tree)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let (git, files): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == ".git");
+    files.iter().chain(&git).try_for_each(|name| fs::rename(tree.join(name), into.join(name)))
+}
+
+/// Whether a folder is not there or empty; an error where no folder can be.
+fn is_free(folder: &Path) -> io::Result<bool> {
     match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -60,7 +60,7 @@ impl Releases {
         let mut search = Search { upstream, wanted: &Wanted::Newest, options, progress, seen: Vec::new() };
         let target = match search.newest_in_git() {
             Err(error) if options.source == SourceChoice::Auto => {
-                progress(Progress::Note(error.to_string()));
+                search.tell(&error, ", so source distributions are used");
                 return Ok(None);
             }
             other => other?,

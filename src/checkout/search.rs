@@ -51,23 +51,44 @@ impl Search<'_> {
     }
 
     fn anywhere(&mut self) -> Found {
-        let mut failure = None;
+        let mut failures = Vec::new();
         for source in [Self::in_mirror, Self::in_cached_or_new_clone, Self::in_cached_sdists, Self::in_index]
         {
             match source(self) {
-                Ok(Some(target)) => return Ok(Some(target)),
-                Ok(None) => {}
-                Err(error) => {
-                    self.note(error.to_string());
-                    failure = Some(error);
+                Ok(Some(target)) => {
+                    failures
+                        .iter()
+                        .for_each(|error| self.tell(error, ", so the source distribution is used"));
+                    return Ok(Some(target));
                 }
+                Ok(None) => {}
+                Err(error) => failures.push(error),
             }
         }
-        // "Unknown" is only true of what answered.
-        match failure {
-            Some(error) if self.seen.is_empty() => Err(error),
-            _ => Ok(None),
+        // "Unknown" is only true of what answered, and of what it does not have.
+        let last = if self.seen.is_empty() || self.has_seen_it() { failures.pop() } else { None };
+        failures.iter().for_each(|error| self.tell(error, ""));
+        last.map_or(Ok(None), Err)
+    }
+
+    /// Whether a source that failed later on listed the wanted release.
+    fn has_seen_it(&self) -> bool {
+        let version =
+            |tag: &str| tag.strip_prefix(&self.upstream.tag_prefix).unwrap_or(tag).parse::<Tag>().ok();
+        match self.wanted {
+            Wanted::Newest => true,
+            Wanted::Ref(text) => {
+                let wanted = version(text);
+                wanted.is_some() && self.seen.iter().any(|tag| version(tag) == wanted)
+            }
         }
+    }
+
+    /// Tells of a source that failed while another one may have the target: in one line, git's own words beside it.
+    pub fn tell(&mut self, error: &CheckoutError, consequence: &str) {
+        let CheckoutError::Remote(remote) = error else { return self.note(error.to_string()) };
+        self.note(format!("no git repository could be reached ({}){consequence}", remote.reason()));
+        (self.progress)(Progress::Detail(error.to_string()));
     }
 
     fn in_git(&mut self) -> Found {
@@ -275,8 +296,8 @@ impl Search<'_> {
             return CheckoutError::NoRelease { upstream };
         };
         let seen = self.seen.iter().rev().map(String::as_str);
-        let mut nearest = super::target::nearest(reference, seen, 5);
-        nearest.dedup();
+        let mut once = std::collections::BTreeSet::new();
+        let nearest = super::target::nearest(reference, seen.filter(|tag| once.insert(*tag)), 5);
         let is_folder = self.options.current_dir.join(reference).is_dir();
         let reference = reference.clone();
         CheckoutError::UnknownRef(Box::new(UnknownRef {

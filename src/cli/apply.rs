@@ -10,10 +10,11 @@ use super::planned::{Planned, asked, planned};
 use super::style::{GOOD, STRONG, paint};
 use super::terminal::Terminal;
 use super::{Answer, json as documents};
-use crate::checkout::{Checkout, CommitToMake, InPlace};
+use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin, Target};
 use crate::engine::arch::Code;
 use crate::engine::patchset::select::Request;
 use crate::engine::plan::PatchPlan;
+use crate::engine::tag::SourceVersion;
 
 /// What was written.
 enum Done {
@@ -31,6 +32,7 @@ enum Done {
 pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let asked = asked(&args.plan.wish, everywhere, terminal)?;
     let planned = planned(&args.plan, everywhere, &asked, terminal)?;
+    refuse_into_of_local(&planned, &args.place)?;
     if !terminal.is_json() {
         show(&planned, terminal)?;
     }
@@ -43,6 +45,16 @@ pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal)
         tell(&done, &planned, terminal);
     }
     Ok(Answer::Yes)
+}
+
+/// A folder of the user's is patched where it lies, also when nothing is to be done.
+fn refuse_into_of_local(planned: &Planned<'_>, place: &PlaceArgs) -> Result<(), Failure> {
+    match &planned.target.origin {
+        Origin::WorkTree { folder, .. } | Origin::Folder { folder } if place.into.is_some() => {
+            Err(CheckoutError::IntoOfLocal { folder: folder.clone() }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
@@ -72,7 +84,7 @@ fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.
 fn branch_name(planned: &Planned<'_>) -> String {
     let request = planned.bound.request;
-    let mut parts = vec![planned.target.reference.clone()];
+    let mut parts = vec![state(&planned.target, &planned.bound.upstream.tag_prefix)];
     let wish = &request.wish;
     let named = |prefix: &'static str, codes: &[Code]| {
         codes.iter().map(|code| format!("{prefix}{}", code.to_string().replace('_', ""))).collect::<Vec<_>>()
@@ -85,6 +97,17 @@ fn branch_name(planned: &Planned<'_>) -> String {
     parts.extend(request.patches.iter().map(|id| id.rsplit('/').next().unwrap_or(id).to_string()));
     parts.extend(request.skip.iter().map(|id| format!("no-{}", id.rsplit('/').next().unwrap_or(id))));
     format!("mambapatch/{}", parts.join("+"))
+}
+
+/// The tag, else the commit: a branch moves on, and its name would say nothing.
+fn state(target: &Target, tag_prefix: &str) -> String {
+    match (&target.version, &target.origin) {
+        (SourceVersion::Release(tag), _) => format!("{tag_prefix}{tag}"),
+        (_, Origin::Commit { commit, .. } | Origin::WorkTree { commit, .. }) => {
+            commit.chars().take(12).collect()
+        }
+        _ => target.reference.clone(),
+    }
 }
 
 /// The title, the reason and its references, then trailers that say how the commit came to be.
@@ -129,7 +152,7 @@ fn written(code: Code) -> String {
 fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     match done {
         Done::Nothing => {
-            terminal.tell(&line("nothing to do", &format!("{} is as it should be", planned.target.label)));
+            terminal.tell(&line("nothing to do", &planned.nothing()));
         }
         Done::DryRun => terminal.note("nothing was written (--dry-run)"),
         Done::Branch { checkout, committed } => {
@@ -142,7 +165,7 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 let commits = if count == 1 { "1 commit".to_string() } else { format!("{count} commits") };
                 terminal.tell(&line("done", &format!("{what}, {commits}")));
             }
-            if committed.own_identity {
+            if committed.own_identity && !committed.already {
                 terminal.note("git knows no name of yours, so the commits carry that of mambapatch");
             }
             terminal.tell(&next::steps(planned, checkout));
@@ -153,7 +176,8 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 &format!("files in {}: {}", checkout.folder().display(), written.files.join(", ")),
             ));
             if let Some(reverse) = &written.reverse_patch {
-                let undo = format!("patch -p1 -d {} < {}", checkout.folder().display(), reverse.display());
+                let [folder, reverse] = [checkout.folder(), reverse].map(next::quoted);
+                let undo = format!("patch -p1 -d {folder} < {reverse}");
                 terminal.note(&format!("to take it back: {undo}"));
             }
             terminal.tell(&next::steps(planned, checkout));

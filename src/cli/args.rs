@@ -23,9 +23,12 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "mambapatch", version, styles = STYLES, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  mambapatch apply v2.2.4 --add-arch 120              mamba-ssm v2.2.4 for an RTX 50xx, in ./mamba-ssm-2.2.4
-  mambapatch diff ./mamba --add-arch 5090 --cuda 13.0  a checkout of yours, only shown
-  mambapatch matrix causal-conv1d --add-arch 120      which releases need the patch")]
+  # mamba-ssm v2.2.4 for an RTX 50xx, in ./mamba-ssm-2.2.4
+  mambapatch apply v2.2.4 --add-arch 120
+  # a checkout of yours, only shown
+  mambapatch diff ./mamba --add-arch 5090 --cuda 13.0
+  # which releases need the patch
+  mambapatch matrix causal-conv1d --add-arch 120")]
 pub struct Cli {
     /// What holds for every command.
     #[command(flatten)]
@@ -39,11 +42,11 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Everywhere {
-    /// How the answer is written
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "human")]
+    /// How the answer is written: human, or json (one document)
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "human", hide_possible_values = true)]
     pub format: Format,
-    /// When to colour; NO_COLOR and CLICOLOR_FORCE are honoured
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// When to colour: auto, always, never; NO_COLOR and CLICOLOR_FORCE are honoured
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     pub color: Color,
     /// Use only what is on this machine
     #[arg(long, global = true)]
@@ -85,10 +88,13 @@ pub enum Command {
     /// Patch a checkout: show the diff, then make a branch with one commit per patch
     #[command(after_help = "\
 Examples:
-  mambapatch apply v2.2.4 --add-arch 120                  a new checkout in ./mamba-ssm-2.2.4
+  # a new checkout in ./mamba-ssm-2.2.4
+  mambapatch apply v2.2.4 --add-arch 120
   mambapatch apply causal-conv1d@v1.4.0 --add-arch B200
-  mambapatch apply ./mamba --host                         what this machine needs
-  mambapatch apply ./mamba --add-arch 120 --no-commit     into the files, no branch")]
+  # what this machine needs
+  mambapatch apply ./mamba --host
+  # into the files, no branch
+  mambapatch apply ./mamba --add-arch 120 --no-commit")]
     Apply(ApplyArgs),
     /// Show the same plan, and write nothing
     #[command(after_help = "\
@@ -156,7 +162,7 @@ pub struct DiffArgs {
 /// A target, what to do with it, and where its source comes from.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// A release (v2.2.4, causal-conv1d@v1.4.0, mamba-ssm@main) or a folder (./mamba)
+    /// A release (v2.2.4, causal-conv1d@v1.4.0), a branch (mamba-ssm@main) or a folder (./mamba)
     #[arg(value_name = "TARGET")]
     pub target: String,
     /// What to do.
@@ -208,7 +214,7 @@ pub struct WishArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Source")]
 pub struct SourceArgs {
-    /// auto, git, sdist, an address or a path
+    /// auto (what is nearest), git, sdist, an address or a path
     #[arg(long, value_name = "SOURCE", default_value = "auto")]
     pub source: SourceChoice,
     /// The package index [default: pip's or uv's own]

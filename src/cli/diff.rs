@@ -16,7 +16,7 @@ pub fn diff(args: &DiffArgs, everywhere: &Everywhere, terminal: &mut Terminal) -
     } else {
         show(&planned, terminal)?;
         if !pending {
-            terminal.note(&format!("nothing to do: {} is as it should be", planned.target.label));
+            terminal.note(&format!("nothing to do: {}", planned.nothing()));
         }
     }
     Ok(if pending && args.exit_code { Answer::No } else { Answer::Yes })

@@ -42,8 +42,8 @@ fn find<'a>(sets: &'a PatchSets, id: &str) -> Vec<Found<'a>> {
     let mut found: Vec<Found<'a>> = Vec::new();
     for upstream in &sets.upstreams {
         for patch in &upstream.patches {
-            let named = patch.id == id || patch.id.rsplit('/').next() == Some(id);
-            let ops: Vec<&PatchOp> = patch.ops.iter().filter(|op| named || op.id == id).collect();
+            let named = is_named(&patch.id, id);
+            let ops: Vec<&PatchOp> = patch.ops.iter().filter(|op| named || is_named(&op.id, id)).collect();
             if !ops.is_empty() && !found.iter().any(|(_, other, _)| other.id == patch.id) {
                 found.push((upstream, patch, ops));
             }
@@ -52,12 +52,18 @@ fn find<'a>(sets: &'a PatchSets, id: &str) -> Vec<Found<'a>> {
     found
 }
 
+/// Whether a name is this id, or the end of it: `cuda-13/rewrite-2`.
+fn is_named(id: &str, name: &str) -> bool {
+    id == name || id.strip_suffix(name).is_some_and(|set| set.ends_with('/'))
+}
+
 fn unknown(sets: &PatchSets, id: &str) -> Failure {
     let patches = sets.upstreams.iter().flat_map(|upstream| &upstream.patches);
-    let ids: Vec<&str> = patches
-        .flat_map(|patch| std::iter::once(patch.id.as_str()).chain(patch.ops.iter().map(|op| op.id.as_str())))
-        .collect();
-    Failure::UnknownId { id: id.to_string(), nearest: nearest(id, ids.into_iter(), 3) }
+    let ids = patches.flat_map(|patch| {
+        let short = patch.id.rsplit('/').next().into_iter();
+        short.chain([patch.id.as_str()]).chain(patch.ops.iter().map(|op| op.id.as_str()))
+    });
+    Failure::UnknownId { id: id.to_string(), nearest: nearest(id, ids, 3) }
 }
 
 fn text(upstream: &Upstream, patch: &Patch, ops: &[&PatchOp]) -> String {

@@ -10,6 +10,7 @@ use crate::engine::patchset::bind::BindError;
 use crate::engine::patchset::load::LoadError;
 use crate::engine::plan::PlanError;
 use crate::engine::plan::prove::ProveError;
+use crate::engine::toolkit::Toolkit;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,32 @@ pub enum Failure {
     #[error(transparent)]
     Prove(#[from] ProveError),
     /// A word names no architecture.
-    #[error("`{}` {}", .0.text, if .0.ambiguous { "is the name of several GPUs" } else { "is no GPU architecture and no GPU that is known" })]
+    #[error("{}", unknown_arch(.0))]
     UnknownArch(UnknownArch),
+    /// A toolkit that no release of the upstream takes.
+    #[error("{upstream} refuses CUDA {cuda}: it needs {floor} or newer")]
+    BelowFloor {
+        /// The upstream.
+        upstream: String,
+        /// What was given.
+        cuda: Toolkit,
+        /// The oldest that it takes.
+        floor: Toolkit,
+    },
+    /// Every architecture that a source names would be dropped.
+    #[error("no architecture would be left in {path}")]
+    NothingLeft {
+        /// The build file.
+        path: String,
+    },
+    /// A file that is no source that anyone wrote.
+    #[error("{path} has {} MB and is not parsed: no source is that large", bytes / 1_000_000)]
+    TooLarge {
+        /// Which.
+        path: String,
+        /// Its size.
+        bytes: usize,
+    },
     /// `native` was asked for and no GPU is there.
     #[error("no NVIDIA GPU was found on this host")]
     NoGpu,
@@ -47,11 +72,11 @@ pub enum Failure {
     #[error("this host has no GPU, no toolkit and no PyTorch that could be asked")]
     EmptyHost,
     /// A tree that no patch set knows.
-    #[error("{} is not recognised as one of: {}", folder.display(), known.join(", "))]
+    #[error("{place} is not recognised as the source of an upstream")]
     NotRecognised {
-        /// The folder.
-        folder: PathBuf,
-        /// The upstreams that are known.
+        /// The folder or archive.
+        place: String,
+        /// Each upstream, and what would tell it.
         known: Vec<String>,
     },
     /// A name that no upstream has.
@@ -136,7 +161,15 @@ impl Failure {
             Failure::EmptyHost => {
                 plain("say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11")
             }
-            Failure::NotRecognised { .. } => plain("mambapatch list shows what is known"),
+            Failure::NotRecognised { known, .. } => Report {
+                notes: known.clone(),
+                ..plain(
+                    "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR",
+                )
+            },
+            Failure::BelowFloor { floor, .. } => plain(&format!("--cuda {floor}")),
+            Failure::NothingLeft { .. } => plain("drop fewer, or name those that stay: --only-arch 120"),
+            Failure::TooLarge { path, .. } => plain(&format!("see what {path} is; a release: v2.2.4")),
             Failure::UnknownUpstream { known, .. } => plain(&format!("there are {}", known.join(", "))),
             Failure::UnknownId { nearest, .. } if !nearest.is_empty() => {
                 plain(&format!("mambapatch explain {}", nearest[0]))
@@ -144,6 +177,14 @@ impl Failure {
             Failure::UnknownId { .. } => plain("mambapatch list UPSTREAM shows the patches"),
             Failure::Output(_) => Report { error: self.to_string(), ..Report::default() },
         }
+    }
+}
+
+fn unknown_arch(unknown: &UnknownArch) -> String {
+    match (unknown.text.as_str(), unknown.ambiguous) {
+        ("", _) => "an empty word is no GPU architecture".to_string(),
+        (text, true) => format!("`{text}` is the name of several GPUs"),
+        (text, false) => format!("`{text}` is no GPU architecture and no GPU that is known"),
     }
 }
 
@@ -175,8 +216,8 @@ fn bind_report(error: &BindError) -> Report {
 }
 
 fn refused_hint(
-    since: Option<crate::engine::toolkit::Toolkit>,
-    last: Option<crate::engine::toolkit::Toolkit>,
+    since: Option<Toolkit>,
+    last: Option<Toolkit>,
     renamed: Option<crate::engine::arch::Arch>,
 ) -> String {
     let span = match (since, last) {

@@ -62,7 +62,10 @@ fn effect(row: &EffectRow) -> Value {
     let flags = |flags: &[Compiled]| {
         flags
             .iter()
-            .map(|flag| json!({ "gencode": flag.gencode.to_string(), "accepted": flag.accepted }))
+            .map(|flag| {
+                let codes: Vec<String> = flag.gencode.codes.iter().map(ToString::to_string).collect();
+                json!({ "gencode": flag.gencode.to_string(), "codes": codes, "accepted": flag.accepted })
+            })
             .collect::<Vec<_>>()
     };
     json!({ "cuda": row.toolkit.to_string(), "before": flags(&row.before), "after": flags(&row.after) })

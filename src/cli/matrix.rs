@@ -9,7 +9,7 @@ use super::args::{Everywhere, MatrixArgs};
 use super::failure::Failure;
 use super::json as documents;
 use super::list::find;
-use super::planned::{Asked, asked, infos, options};
+use super::planned::{Asked, asked, check_floor, infos, options};
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use super::terminal::Terminal;
 use crate::checkout::{Progress, Releases, Target};
@@ -75,6 +75,7 @@ pub fn matrix(
 ) -> Result<Answer, Failure> {
     let asked = asked(&args.wish, everywhere, terminal)?;
     let upstream = find(&asked.sets, &args.upstream)?;
+    check_floor(upstream, &asked.request)?;
     let infos = infos(&asked.sets);
     let info = infos.iter().find(|info| info.id == upstream.id);
     let info =
@@ -94,6 +95,9 @@ pub fn matrix(
     Ok(Answer::Yes)
 }
 
+/// The paths and bytes of files.
+type Contents = Vec<(String, std::sync::Arc<[u8]>)>;
+
 /// One row a release; what is the same blob for blob and op for op is planned once.
 fn rows(
     releases: &Releases,
@@ -101,7 +105,7 @@ fn rows(
     asked: &Asked,
     terminal: &mut Terminal,
 ) -> Result<Vec<Row>, Failure> {
-    let mut known: HashMap<(Sources, Vec<&str>), Vec<Standing>> = HashMap::new();
+    let mut known: HashMap<(Contents, Vec<&str>), Vec<Standing>> = HashMap::new();
     let mut rows = Vec::new();
     for tag in releases.tags() {
         terminal.progress(Progress::Step(format!("{} v{tag}", upstream.id)));
@@ -110,8 +114,7 @@ fn rows(
             Bound::new(upstream, SourceVersion::Release(tag.clone()), &asked.request, Catalogue::shipped())?;
         let sources = wanted_sources(&bound, &target)?;
         let ops = bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.id.as_str())).collect();
-        let standings =
-            known.entry((sources, ops)).or_insert_with_key(|(sources, _)| standings(&bound, sources));
+        let standings = known.entry((sources.contents(), ops)).or_insert_with(|| standings(&bound, &sources));
         rows.push(Row { tag, standings: standings.clone() });
     }
     Ok(rows)

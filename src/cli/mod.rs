@@ -14,6 +14,7 @@ pub mod request;
 pub mod style;
 pub mod tables;
 pub mod terminal;
+pub mod typed;
 
 use std::process::ExitCode;
 
@@ -34,7 +35,11 @@ pub enum Answer {
 
 /// Runs what was typed: 0 done, 1 the answer is no, 2 it could not be done.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let typed: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&typed) {
+        Ok(cli) => cli,
+        Err(error) => return typed::refuse(&error, &typed),
+    };
     let mut terminal = Terminal::new(&cli.everywhere);
     match dispatch(&cli, &mut terminal) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

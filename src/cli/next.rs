@@ -1,5 +1,8 @@
 //! What to type after a patch: complete commands that compile the patched tree and nothing else.
 
+use std::path::Path;
+
+use super::apply::parameters;
 use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::Checkout;
@@ -12,7 +15,11 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
     let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
     let mut text = format!("\n{}\n", paint(STRONG, "next"));
     if !planned.target.carries_kernels() {
-        text.push_str("  this tree has no kernels to compile; take it from git: --source git\n");
+        text.push_str(&format!("  {}\n", from_git(planned)));
+        text.push_str(&format!(
+            "  {}\n",
+            paint(DIM, "    # this tree has no kernels to compile; git has them")
+        ));
         return text;
     }
     let mut add = |command: &str, why: &str| {
@@ -21,7 +28,7 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
             text.push_str(&format!("  {}\n", paint(DIM, &format!("    # {why}"))));
         }
     };
-    add(&format!("cd {}", quoted(&checkout.folder().display().to_string())), "");
+    add(&format!("cd {}", quoted(checkout.folder())), "");
     for partner in upstream.works_with.iter().filter(|partner| is_for(&partner.tags, version)) {
         let why = format!("works together with it: this release {}; patch and build it too", partner.why);
         add(
@@ -45,7 +52,20 @@ pub fn build(upstream: &Upstream, version: &SourceVersion) -> String {
     if set.is_empty() { pip.to_string() } else { format!("{} {pip}", set.join(" ")) }
 }
 
-fn quoted(text: &str) -> String {
+/// The command that patches the same release from git, in a folder of its own.
+fn from_git(planned: &Planned<'_>) -> String {
+    let id = &planned.bound.upstream.id;
+    let (target, folder) = match &planned.bound.version {
+        SourceVersion::Release(tag) => (format!("{id}@v{tag}"), format!("{id}-{tag}-git")),
+        _ => (id.clone(), format!("{id}-git")),
+    };
+    let parameters = parameters(planned.bound.request);
+    format!("mambapatch apply {target} {parameters} --source git --into {folder}")
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    if text.chars().all(plain) { text.to_string() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

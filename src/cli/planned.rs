@@ -6,15 +6,18 @@ use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
-use crate::checkout::{CheckoutOptions, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve};
+use crate::checkout::{
+    CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
+};
 use crate::engine::catalogue::Catalogue;
+use crate::engine::ops::OpError;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::Texts;
 use crate::engine::patchset::select::Request;
 use crate::engine::patchset::{PatchSets, Upstream, shipped};
-use crate::engine::plan::plan;
-use crate::engine::plan::prove::ProvedPlan;
+use crate::engine::plan::prove::{ProveError, ProvedPlan};
+use crate::engine::plan::{PlanError, plan};
 
 /// The upstream of a REF that names none.
 pub const DEFAULT_UPSTREAM: &str = "mamba-ssm";
@@ -30,14 +33,20 @@ pub struct Planned<'a> {
 }
 
 impl Planned<'_> {
+    /// Why nothing is to be done, for a plan that changes nothing.
+    pub fn nothing(&self) -> String {
+        if self.proved.plan().patches.is_empty() {
+            return "these flags choose no patch".to_string();
+        }
+        format!("{} is as it should be", self.target.label)
+    }
+
     /// What the person should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.bound.notes.clone();
         if !self.target.carries_kernels() {
-            notes.push(format!(
-                "{} carries no kernels (.cu), so it cannot be compiled; the git repository has them: --source git",
-                self.target.label
-            ));
+            let label = &self.target.label;
+            notes.push(format!("{label} carries no kernels (.cu), so it cannot be compiled; git has them"));
         }
         notes
     }
@@ -127,15 +136,31 @@ pub fn planned<'a>(
     let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
     let upstream = target.upstream.as_ref().and_then(|id| asked.sets.upstream(id));
     let upstream = upstream.ok_or_else(|| not_recognised(&target, &asked.sets))?;
+    check_floor(upstream, &asked.request)?;
     let bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let proved = prove(&target, &bound)?;
     Ok(Planned { target, bound, proved })
 }
 
+/// Refuses a toolkit with which no release of the upstream is built.
+pub fn check_floor(upstream: &Upstream, request: &Request) -> Result<(), Failure> {
+    let below = request.environment.cuda.iter().find(|cuda| **cuda < upstream.floor);
+    below.map_or(Ok(()), |cuda| {
+        let (upstream, floor) = (upstream.id.clone(), upstream.floor);
+        Err(Failure::BelowFloor { upstream, cuda: *cuda, floor })
+    })
+}
+
+/// The largest file that is parsed: ten times the largest source that an upstream has.
+const LARGEST: usize = 4 << 20;
+
 /// Plans and proves what is bound on the sources of a target.
 pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
     let files = Files::new(&bound.upstream.globs());
     let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
+    if let Some((path, bytes)) = sources.iter().find(|(_, bytes)| bytes.len() > LARGEST) {
+        return Err(Failure::TooLarge { path: path.to_string(), bytes: bytes.len() });
+    }
     let failed = |error| {
         Failure::Plan(Box::new(Unplanned {
             error,
@@ -145,7 +170,15 @@ pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> 
         }))
     };
     let plan = plan(bound, &sources).map_err(failed)?;
-    Ok(plan.prove(bound)?)
+    let wish = &bound.request.wish;
+    plan.prove(bound).map_err(|error| match error {
+        ProveError::Again(PlanError::Op { cause: OpError::NoAnchor(missing), .. })
+            if !wish.drop.is_empty() =>
+        {
+            Failure::NothingLeft { path: missing.path.clone() }
+        }
+        other => other.into(),
+    })
 }
 
 /// The patch sets and what was asked for.
@@ -172,6 +205,16 @@ pub fn asked(
 }
 
 fn not_recognised(target: &Target, sets: &PatchSets) -> Failure {
-    let known = sets.upstreams.iter().map(|upstream| upstream.id.clone()).collect();
-    Failure::NotRecognised { folder: target.label.clone().into(), known }
+    let known = |upstream: &Upstream| {
+        let rules = upstream.recognise.iter();
+        let rules: Vec<String> =
+            rules.map(|rule| format!("`{}` in {}", rule.pattern.as_str(), rule.file)).collect();
+        format!("{} is known by {}", upstream.id, rules.join(" and "))
+    };
+    let place = match &target.origin {
+        Origin::WorkTree { folder, .. } | Origin::Folder { folder } => folder.display().to_string(),
+        Origin::Sdist { file_name } => file_name.clone(),
+        Origin::Commit { repository, .. } => repository.display().to_string(),
+    };
+    Failure::NotRecognised { place, known: sets.upstreams.iter().map(known).collect() }
 }

@@ -23,7 +23,7 @@ pub struct UnknownArch {
 /// The request that was typed, filled up from the host where that is wanted.
 pub fn request(args: &WishArgs, catalogue: &Catalogue) -> Result<(Request, Vec<String>), Failure> {
     let natives = [&args.add_arch, &args.drop_arch, &args.only_arch];
-    let asks_native = natives.into_iter().flatten().any(|arch| arch == "native");
+    let asks_native = natives.into_iter().flatten().any(|arch| arch.trim() == "native");
     let host = (args.host || asks_native).then(|| Host::ask(args.python.as_deref()));
     let native = host.as_ref().map_or(&[][..], |host| &host.gpus);
     let wish = ArchWish {
@@ -75,7 +75,8 @@ fn fill(request: &mut Request, host: Host) -> Result<Vec<String>, Failure> {
 
 fn codes(texts: &[String], catalogue: &Catalogue, native: &[Arch]) -> Result<Vec<Code>, Failure> {
     let mut codes = Vec::new();
-    for text in texts {
+    // A value of TORCH_CUDA_ARCH_LIST can be pasted: 8.0;9.0+PTX.
+    for text in texts.iter().flat_map(|text| text.split(';')) {
         match text.trim() {
             "native" if native.is_empty() => return Err(Failure::NoGpu),
             "native" => codes.extend(native.iter().copied().map(Code::Sass)),

@@ -22,7 +22,7 @@ pub const NOTE: Style = AnsiColor::Cyan.on_default().bold();
 /// The word before an error.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// The word before a hint.
-const HINT: Style = AnsiColor::Green.on_default().bold();
+pub const HINT: Style = AnsiColor::Green.on_default().bold();
 const HUNK: Style = AnsiColor::Cyan.on_default();
 const ADDED: Style = AnsiColor::Green.on_default().bold().underline();
 const REMOVED: Style = AnsiColor::Red.on_default().bold().underline();

@@ -21,6 +21,9 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
             ]
         })
         .collect();
+    if rows.is_empty() {
+        return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, "these flags choose no patch"));
+    }
     let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
     for report in reports {
         for remark in &report.remarks {
@@ -53,7 +56,7 @@ fn word_style(outcome: &Outcome) -> anstyle::Style {
     }
 }
 
-/// What each toolkit compiles, before and after.
+/// What each toolkit compiles, before and after; what goes and what is new is marked also where nothing is coloured.
 pub fn effect(rows: &[EffectRow]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -61,18 +64,11 @@ pub fn effect(rows: &[EffectRow]) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
     let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
-    for row in rows {
-        let mut line = vec![row.toolkit.to_string(), flags(&row.before, &row.after, BAD)];
-        if !same {
-            let after = if row.before == row.after {
-                paint(DIM, "the same")
-            } else {
-                flags(&row.after, &row.before, GOOD)
-            };
-            line.push(after);
-        }
-        lines.push(line);
-    }
+    lines.extend(rows.iter().map(|row| {
+        let before = cell(&row.before, &row.after, Mark { sign: "-", style: BAD });
+        let toolkit = row.toolkit.to_string();
+        if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
+    }));
     let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
     let refused = rows.iter().any(|row| row.after.iter().chain(&row.before).any(|flag| !flag.accepted));
     if refused {
@@ -82,19 +78,91 @@ pub fn effect(rows: &[EffectRow]) -> String {
     text
 }
 
-/// The results of a toolkit; those that `other` lacks stand out.
-fn flags(flags: &[Compiled], other: &[Compiled], strong: anstyle::Style) -> String {
+/// How a label that the other side lacks is marked.
+#[derive(Clone, Copy)]
+struct Mark {
+    sign: &'static str,
+    style: anstyle::Style,
+}
+
+/// `the same`; `… +120` where nothing goes; else everything.
+fn after(row: &EffectRow) -> String {
+    let new = Mark { sign: "+", style: GOOD };
+    if row.before == row.after {
+        return paint(DIM, "the same");
+    }
+    if row.after.is_empty() {
+        // Without any flag nvcc compiles for its own default, which fits nobody's GPU.
+        return paint(BAD, "nothing");
+    }
+    if row.before.is_empty() || !lacking(&row.before, &row.after).is_empty() {
+        return cell(&row.after, &row.before, new);
+    }
+    let added: Vec<String> =
+        lacking(&row.after, &row.before).into_iter().map(|at| marked(&row.after[at], Some(new))).collect();
+    format!("{} {}", paint(DIM, "…"), added.join(" "))
+}
+
+/// The results of a toolkit; those that `other` lacks are marked.
+fn cell(flags: &[Compiled], other: &[Compiled], mark: Mark) -> String {
     if flags.is_empty() {
         return paint(DIM, "nothing");
     }
-    let cell = |flag: &Compiled| {
-        let labels: Vec<String> = flag.gencode.codes.iter().map(|code| code.label()).collect();
-        let label = format!("{}{}", labels.join("+"), if flag.accepted { "" } else { "!" });
-        match () {
-            () if !flag.accepted => paint(BAD, &label),
-            () if !other.contains(flag) => paint(strong.bold(), &label),
-            () => label,
+    let lacking = lacking(flags, other);
+    let one = |(at, flag)| marked(flag, lacking.contains(&at).then_some(mark));
+    flags.iter().enumerate().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// Which of these flags the others lack; the second of two equal ones needs a second one there.
+fn lacking(flags: &[Compiled], other: &[Compiled]) -> Vec<usize> {
+    let mut left: Vec<&Compiled> = other.iter().collect();
+    let mut found = Vec::new();
+    for (at, flag) in flags.iter().enumerate() {
+        match left.iter().position(|other| *other == flag) {
+            Some(same) => drop(left.remove(same)),
+            None => found.push(at),
         }
-    };
-    flags.iter().map(cell).collect::<Vec<_>>().join(" ")
+    }
+    found
+}
+
+fn marked(flag: &Compiled, mark: Option<Mark>) -> String {
+    let labels: Vec<String> = flag.gencode.codes.iter().map(|code| code.label()).collect();
+    let label = format!("{}{}", labels.join("+"), if flag.accepted { "" } else { "!" });
+    match mark {
+        Some(mark) => paint(mark.style.bold(), &format!("{}{label}", mark.sign)),
+        None if !flag.accepted => paint(BAD, &label),
+        None => label,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(text: &str) -> Vec<Compiled> {
+        let flag = |word: &str| Compiled {
+            gencode: format!("arch=compute_{0},code=sm_{0}", word.trim_end_matches('!'))
+                .parse()
+                .expect("gencode"),
+            accepted: !word.ends_with('!'),
+        };
+        text.split_whitespace().map(flag).collect()
+    }
+
+    fn row(before: &str, after: &str) -> String {
+        let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
+        let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
+        let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
+        text.lines().nth(2).unwrap_or_default().trim().to_string()
+    }
+
+    #[test]
+    fn what_changes_is_seen_without_colours() {
+        assert_eq!(row("80 90", "80 90 120"), "13.0  80 90  … +120");
+        assert_eq!(row("53! 80", "80 120"), "13.0  -53! 80  80 +120");
+        assert_eq!(row("80", "80"), "13.0  80");
+        assert_eq!(row("", "80"), "13.0  nothing  +80");
+        assert_eq!(row("80 120 120", "80 120"), "13.0  80 120 -120  80 120");
+    }
 }

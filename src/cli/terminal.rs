@@ -108,6 +108,24 @@ impl Terminal {
         self.err(&super::style::report(report));
     }
 
+    /// Writes a document where no terminal was made yet.
+    pub fn document(text: &str) {
+        // Nothing is left to be done where it cannot be written; the exit code says the rest.
+        let _ = io::stdout().write_all(text.as_bytes());
+    }
+
+    /// Shows what the reader of the command line has to say: help, the version, or what was typed wrong.
+    pub fn usage(error: &clap::Error, hint: Option<&str>) {
+        let hint = hint.map(|hint| format!("{} {hint}\n", paint(style::HINT, "hint:"))).unwrap_or_default();
+        if error.use_stderr() {
+            let text = format!("{}{hint}", error.render().ansi());
+            let _ = anstream::stderr().write_all(text.as_bytes());
+        } else {
+            // A reader that has read enough is no error.
+            let _ = error.print();
+        }
+    }
+
     fn err(&mut self, text: &str) {
         self.end_progress();
         let mut err = anstream::stderr().lock();
@@ -119,6 +137,8 @@ impl Terminal {
     pub fn progress(&mut self, progress: Progress) {
         match progress {
             Progress::Note(text) => self.note(&text),
+            Progress::Detail(text) if self.verbose => self.note(&text),
+            Progress::Detail(_) => {}
             _ if self.quiet => {}
             Progress::Step(text) if io::stderr().is_terminal() => self.spinner(text),
             Progress::Step(text) => self.err(&format!("{} {text}\n", paint(style::DIM, "...."))),

@@ -55,7 +55,8 @@ impl Upstream {
     }
 }
 
-/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py`.
+/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py` and
+/// `utils/generation.py`.
 #[derive(Debug, Clone)]
 pub struct Release {
     /// The distribution's name: `mamba-ssm`.
@@ -128,7 +129,7 @@ fn of_index(upstream: &Upstream) -> Vec<Release> {
     options.offline = offline_is_wanted();
     let progress = &mut |said: Progress| match said {
         Progress::Note(note) => say(&format!("{}: {note}", upstream.name)),
-        Progress::Step(_) | Progress::Bytes { .. } => {}
+        Progress::Detail(_) | Progress::Step(_) | Progress::Bytes { .. } => {}
     };
     let found = match Releases::open(&upstream.info(), &options, progress) {
         Ok(found) => found,
@@ -204,7 +205,9 @@ fn refs(repo: &Repository) -> Vec<String> {
 pub fn is_wanted(upstream: &Upstream, path: &str) -> bool {
     ["setup.py", "pyproject.toml"].contains(&path)
         || path.starts_with("csrc/")
-        || path == format!("{}/__init__.py", upstream.package)
+        || ["__init__.py", "utils/generation.py"]
+            .map(|file| format!("{}/{file}", upstream.package))
+            .contains(&path.to_string())
 }
 
 /// Reads releases of one mirror; a blob that many of them have is held once.

@@ -96,7 +96,7 @@ impl IndexError {
             Self::WrongHash { .. } => {
                 Some("try again; if it stays so, do not trust this index: --index URL".into())
             }
-            Self::Read { .. } => None,
+            Self::Read { .. } => Some("name another index: --index URL".into()),
             Self::Offline { .. } => Some("run it once without --offline".into()),
         }
     }

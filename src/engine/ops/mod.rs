@@ -10,13 +10,12 @@ pub mod rename;
 pub mod rewrite;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
-use super::syntax::language::{Language, ParseFailed, Parsed};
+use super::syntax::language::{ParseFailed, Parsed};
 use files::Files;
 use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
 
@@ -237,11 +236,10 @@ impl Op {
     }
 }
 
-/// Parses a file of a tree; `None` for a file that no grammar reads.
-fn parse(path: &str, bytes: &Arc<[u8]>) -> Result<Option<Parsed>, OpError> {
-    let Some(language) = Language::of_path(path) else { return Ok(None) };
+/// A file of a tree, parsed; `None` for a file that no grammar reads.
+fn parse<'s>(sources: &'s Sources, path: &str) -> Result<Option<&'s Parsed>, OpError> {
     let failed = |cause| OpError::Parse { path: path.to_string(), cause };
-    Parsed::new(language, bytes.clone()).map(Some).map_err(failed)
+    sources.parsed(path).transpose().map_err(failed)
 }
 
 fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
@@ -249,8 +247,8 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
     let mut how = Vec::new();
     let mut reported = Vec::new();
     for (path, bytes) in op.files.of(sources) {
-        let Some(parsed) = parse(path, bytes)? else { continue };
-        let plan = op.plan(&parsed, aim.wish, aim.toolchain).map_err(|error| in_file(error, path, bytes))?;
+        let Some(parsed) = parse(sources, path)? else { continue };
+        let plan = op.plan(parsed, aim.wish, aim.toolchain).map_err(|error| in_file(error, path, bytes))?;
         whole.sites.push(Site { path: path.to_string(), line: plan.line, text: line_text(bytes, plan.line) });
         how.extend(plan.how);
         whole.remarks.extend(plan.remarks);

@@ -8,7 +8,8 @@ use super::files::Files;
 use super::{OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Parsed, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::style;
 
 /// A name that another replaces, in call, type and declaration positions.
 #[derive(Debug, Clone)]
@@ -30,16 +31,20 @@ impl RenameOp {
             if memchr::memmem::find(bytes, self.last_word().as_bytes()).is_none() {
                 continue;
             }
-            let Some(parsed) = parse(path, bytes)? else { continue };
-            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, &parsed))
+            let Some(parsed) = parse(sources, path)? else { continue };
+            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, parsed))
             {
                 return Ok(self.own_definition(Site::of(path, bytes, node.start_byte())));
             }
-            for node in self.uses(&parsed) {
+            for node in self.uses(parsed) {
                 plan.sites.push(Site::of(path, bytes, node.start_byte()));
                 let edit = Edit { range: node.byte_range(), text: self.to.clone().into() };
                 let file = edits.entry(path.to_string()).or_default();
                 file.insert(edit).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
+            }
+            if let Some(file) = edits.get_mut(path) {
+                let kept = file.merge(continuations(file, bytes));
+                kept.map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
             }
         }
         if !edits.is_empty() {
@@ -60,12 +65,23 @@ impl RenameOp {
             let within = found.last().is_some_and(|outer| {
                 outer.start_byte() <= node.start_byte() && node.end_byte() <= outer.end_byte()
             });
-            if !within && self.is_name(&parsed.text(node)) {
+            if !within && self.is_name(&parsed.text(node)) && !self.is_shim(node, parsed) {
                 found.push(node);
             }
         }
         found.sort_by_key(Node::start_byte);
         found
+    }
+
+    /// Whether a name stands in a definition of the new name by the old one (`#define TORCH_CHECK AT_CHECK`), or asks
+    /// whether it is defined (`#ifdef AT_CHECK`).
+    fn is_shim(&self, node: Node<'_>, parsed: &Parsed) -> bool {
+        let asks = |outer: Node<'_>| match outer.kind() {
+            "preproc_ifdef" => outer.child_by_field_name("name") == Some(node),
+            "preproc_defined" => true,
+            _ => false,
+        };
+        ancestors(node).any(asks) || parsed.definition(node).is_some_and(|name| name == self.to)
     }
 
     fn is_name(&self, text: &str) -> bool {
@@ -92,6 +108,28 @@ impl RenameOp {
         plan.sites.push(site);
         plan
     }
+}
+
+/// Edits of the blanks before the `\` of edited lines, which keep it in its column where that is aligned.
+fn continuations(edits: &Edits, bytes: &[u8]) -> Edits {
+    let mut growth: BTreeMap<usize, isize> = BTreeMap::new();
+    for edit in edits.iter() {
+        let end = style::line_end(bytes, edit.range.end);
+        *growth.entry(end).or_default() += edit.text.len() as isize - edit.range.len() as isize;
+    }
+    let mut kept = Edits::new();
+    for (end, growth) in growth {
+        let line = bytes[..end].trim_ascii_end();
+        let Some(code) = line.strip_suffix(b"\\") else { continue };
+        let blanks = code.len() - code.trim_ascii_end().len();
+        let wanted = blanks.saturating_add_signed(-growth).max(1);
+        if blanks > 1 && code.ends_with(b"  ") && wanted != blanks {
+            let range = code.len() - blanks..code.len();
+            // The ranges are the ends of different lines.
+            let _ = kept.insert(Edit { range, text: vec![b' '; wanted] });
+        }
+    }
+    kept
 }
 
 fn is_name(node: Node<'_>) -> bool {
@@ -126,6 +164,15 @@ mod tests {
             text.replace("    AT_CHECK", "    TORCH_CHECK").replace("{ AT_CHECK", "{ TORCH_CHECK")
         );
         assert_eq!(plan.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [2, 4]);
+    }
+
+    #[test]
+    fn the_backslash_of_a_macro_stays_in_its_column() {
+        let narrow = "#define A(x)       \\\n    AT_CHECK(x);   \\\n    AT_CHECK(y); \\\n    f(x)\n";
+        let wanted = "#define A(x)       \\\n    TORCH_CHECK(x); \\\n    TORCH_CHECK(y); \\\n    f(x)\n";
+        assert_eq!(renamed(narrow).0, wanted);
+        let wide = "#define A(x)           \\\n    AT_CHECK(x);       \\\n    f(x)\n";
+        assert_eq!(renamed(wide).0, wide.replace("AT_CHECK(x);   ", "TORCH_CHECK(x);"));
     }
 
     #[test]

@@ -226,6 +226,7 @@ impl At<'_> {
                 tags: self.parse("works-with.tags", &spec.tags)?,
                 distribution: spec.distribution.clone(),
                 versions: spec.versions.clone(),
+                newest: spec.newest.clone(),
                 why: spec.why.clone(),
             })
         };
@@ -393,6 +394,7 @@ impl At<'_> {
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
+            accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             advice: spec.advice.clone(),
         })))

@@ -6,7 +6,6 @@ use crate::engine::ops::gencode::Compiled;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::select::is_for;
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Language, Parsed};
 use crate::engine::toolkit::Toolkit;
 
 /// What one toolkit compiles.
@@ -53,9 +52,9 @@ fn compiled(bound: &Bound<'_>, sources: &Sources, toolkit: Toolkit) -> Vec<Compi
     });
     gencodes
         .flat_map(|op| op.files.of(sources).map(move |file| (op, file)))
-        .filter_map(|(op, (path, bytes))| {
-            let parsed = Parsed::new(Language::of_path(path)?, bytes.clone()).ok()?;
-            Some(op.compiled(&parsed, toolkit, bound.aim().toolchain))
+        .filter_map(|(op, (path, _))| {
+            let parsed = sources.parsed(path)?.ok()?;
+            Some(op.compiled(parsed, toolkit, bound.aim().toolchain))
         })
         .flatten()
         .collect()

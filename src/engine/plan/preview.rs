@@ -23,9 +23,15 @@ impl FileDiff {
         let mut out = format!("diff --git a/{path} b/{path}\n").into_bytes();
         let diff = TextDiff::from_lines(self.before.as_slice(), self.after.as_slice());
         let mut unified = diff.unified_diff();
-        unified.context_radius(3).header(&format!("a/{path}"), &format!("b/{path}"));
-        // Writing into memory does not fail.
-        let _ = unified.to_writer(&mut out);
+        let hunks = unified.context_radius(3).iter_hunks();
+        for (index, hunk) in hunks.enumerate() {
+            if index == 0 {
+                out.extend_from_slice(format!("--- a/{path}\n+++ b/{path}\n").as_bytes());
+            }
+            // Writing into memory does not fail. (The writer of the whole diff shows bytes that are no UTF-8 as
+            // replacement characters, and `git apply` then finds no place for them.)
+            let _ = hunk.to_writer(&mut out);
+        }
         out
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tree_sitter::{Node, Parser, Tree};
 
-use super::macros;
+use super::{indentation, macros};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,9 +93,31 @@ impl Parsed {
         String::from_utf8_lossy(&self.bytes[node.byte_range()]).into_owned()
     }
 
-    /// How many places of the file itself the grammar could not read.
+    /// The name of the macro whose body holds a node.
+    pub fn definition(&self, node: Node<'_>) -> Option<String> {
+        let macros = descendants(self.root())
+            .filter(|outer| matches!(outer.kind(), "preproc_def" | "preproc_function_def"));
+        let mut holding = macros.filter(|outer| outer.byte_range().contains(&node.start_byte()));
+        holding.next().and_then(|outer| Some(self.text(outer.child_by_field_name("name")?)))
+    }
+
+    /// How many places of the file itself are wrong by its grammar.
     pub fn syntax_errors(&self) -> usize {
-        descendants(self.root()).filter(|node| node.is_error() || node.is_missing()).count()
+        self.wrong_places().len()
+    }
+
+    /// Where the first place begins that is wrong by the grammar.
+    pub fn first_error(&self) -> Option<usize> {
+        self.wrong_places().iter().map(Node::start_byte).min()
+    }
+
+    fn wrong_places(&self) -> Vec<Node<'_>> {
+        let mut wrong: Vec<Node<'_>> =
+            descendants(self.root()).filter(|node| node.is_error() || node.is_missing()).collect();
+        if self.language == Language::Python {
+            wrong.extend(indentation::misplaced(self.root(), &self.bytes));
+        }
+        wrong
     }
 
     /// Whether a node overlaps a place that the grammar could not read.

@@ -22,9 +22,13 @@ pub fn line_end(bytes: &[u8], offset: usize) -> usize {
 
 /// The blanks and tabs that the line of an offset begins with.
 pub fn indent_at(bytes: &[u8], offset: usize) -> &[u8] {
+    &bytes[after_bom(bytes, line_start(bytes, offset))..indent_end(bytes, offset)]
+}
+
+/// Where the text of the line of an offset begins, behind its blanks and tabs.
+pub fn indent_end(bytes: &[u8], offset: usize) -> usize {
     let start = after_bom(bytes, line_start(bytes, offset));
-    let length = bytes[start..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    &bytes[start..start + length]
+    start + bytes[start..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 fn after_bom(bytes: &[u8], start: usize) -> usize {

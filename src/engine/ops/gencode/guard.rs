@@ -95,8 +95,7 @@ impl Evaluation<'_> {
     }
 
     fn speaks_of_hip(&self, node: Node<'_>) -> bool {
-        let text = self.parsed.text(node).to_lowercase();
-        text.contains("hip") || text.contains("rocm")
+        names_hip(&self.parsed.text(node))
     }
 
     /// `a < b <= c`: each neighbouring pair must hold.
@@ -108,10 +107,10 @@ impl Evaluation<'_> {
     }
 
     fn pair(&self, left: Node<'_>, operator: &str, right: Node<'_>, world: World) -> Truth {
-        if self.speaks_of_hip(left) && right.kind() == "none" {
+        if let Some(is_hip) = self.platform(left, right) {
             return match operator {
-                "is" | "==" => Truth::of(world != World::Hip),
-                "is not" | "!=" => Truth::of(world == World::Hip),
+                "is" | "==" => Truth::of((world == World::Hip) == is_hip),
+                "is not" | "!=" => Truth::of((world == World::Hip) != is_hip),
                 _ => Truth::Maybe,
             };
         }
@@ -131,6 +130,21 @@ impl Evaluation<'_> {
             "==" => Truth::of(ordering.is_eq()),
             "!=" => Truth::of(ordering.is_ne()),
             _ => Truth::Maybe,
+        }
+    }
+
+    /// Whether the equality of two expressions means a HIP build (`HIP_BUILD == True`, `TARGET == "rocm"`) or a CUDA
+    /// build (`torch.version.hip is None`, `TARGET == "cuda"`); `None`: it tells nothing of the kind.
+    fn platform(&self, left: Node<'_>, right: Node<'_>) -> Option<bool> {
+        if right.kind() == "string" {
+            let text = self.parsed.text(right).to_lowercase();
+            let text = text.trim_matches(['"', '\'']);
+            return if text == "cuda" { Some(false) } else { names_hip(text).then_some(true) };
+        }
+        match right.kind() {
+            "none" | "false" if self.speaks_of_hip(left) => Some(false),
+            "true" if self.speaks_of_hip(left) => Some(true),
+            _ => None,
         }
     }
 
@@ -155,6 +169,18 @@ impl Evaluation<'_> {
             numbers(&found.bindings.get(form.name)?.text)
         })
     }
+}
+
+/// Whether one of the words of a text means AMD's platform: `HIP_BUILD`, `hipcc`, `is_rocm`; not `chips`.
+pub fn names_hip(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut words = text.split(|c: char| !c.is_ascii_alphabetic());
+    words.any(|word| {
+        let word =
+            ["is", "use", "with", "has"].iter().find_map(|before| word.strip_prefix(before)).unwrap_or(word);
+        word.contains("rocm")
+            || matches!(word, "hip" | "hipcc" | "hipify" | "hipbuild" | "hiphome" | "hipcub")
+    })
 }
 
 fn numbers(text: &str) -> Option<Vec<u64>> {
@@ -215,6 +241,10 @@ mod tests {
         assert_eq!(truths("HIP_BUILD"), "nnnY");
         assert_eq!(truths("not torch.version.hip"), "YYYn");
         assert_eq!(truths("torch.version.hip is None"), "YYYn");
+        assert_eq!(truths("HIP_BUILD is True"), "nnnY");
+        assert_eq!(truths("TARGET == 'rocm'"), "nnnY");
+        assert_eq!(truths("TARGET != \"cuda\""), "nnnY");
+        assert_eq!(truths("chips"), "????");
         assert_eq!(truths("not IS_ROCM and v >= Version('12.8')"), "nYYn");
     }
 }

@@ -2,9 +2,11 @@
 
 mod guard;
 mod place;
+mod reach;
 mod read;
 mod render;
 mod settle;
+mod strays;
 mod tree;
 mod worlds;
 
@@ -26,12 +28,15 @@ pub struct GencodeOp {
     /// The build files, relative to the root of the tree.
     pub files: super::files::Files,
     entry: Pattern,
-    value: Pattern,
+    /// The entry, and with the long name of `-gencode`.
+    entries: Vec<Pattern>,
+    /// The statements of an entry that hold no value.
+    options: Vec<Pattern>,
+    values: Vec<Pattern>,
     template: Template,
     from: Option<GuardForm>,
     until: Option<GuardForm>,
     forms: Vec<GuardForm>,
-    hip: bool,
 }
 
 /// Patterns that do not make a `gencode` op.
@@ -72,7 +77,8 @@ impl ArchWish {
         self.only.iter().chain(&self.add).copied()
     }
 
-    fn keeps(&self, code: Code) -> bool {
+    /// Whether a result stays.
+    pub fn keeps(&self, code: Code) -> bool {
         let dropped = self.drop.iter().any(|drop| match drop {
             Code::Sass(arch) => code.arch().serves(*arch),
             Code::Ptx(_) | Code::Lto(_) => code.serves(*drop),
@@ -120,6 +126,9 @@ pub enum GencodeError {
     /// No block can take the entry.
     #[error("no block of the file can take a gencode flag")]
     NoPlace,
+    /// Everything would be dropped.
+    #[error("no architecture would be left")]
+    NothingLeft,
     /// A template speaks of something that has no value here.
     #[error(transparent)]
     Unbound(#[from] Unbound),
@@ -157,8 +166,14 @@ impl GencodeOp {
         from: Option<&Pattern>,
         until: Option<&Pattern>,
     ) -> Result<Self, GencodeOpError> {
-        let parts = (0..entry.length()).filter_map(|index| entry.part(index));
-        let value = parts.into_iter().find(|part| part.has("GENCODE")).ok_or(GencodeOpError::NoValue)?;
+        let long = Pattern::new(entry.language, &entry.text.replace("\"-gencode", "\"--generate-code"));
+        let entries: Vec<Pattern> = [entry.clone()].into_iter().chain(long).collect();
+        let parts =
+            entries.iter().flat_map(|entry| (0..entry.length()).filter_map(|index| entry.part(index)));
+        let (values, options): (Vec<_>, Vec<_>) = parts.partition(|part| part.has("GENCODE"));
+        if values.is_empty() {
+            return Err(GencodeOpError::NoValue);
+        }
         let form = |key, pattern: Option<&Pattern>| {
             let none = |text: &str| GencodeOpError::NoComparison { key, text: text.to_string() };
             pattern.map(|pattern| GuardForm::new(pattern).ok_or_else(|| none(&pattern.text))).transpose()
@@ -166,8 +181,8 @@ impl GencodeOp {
         let (from, until) = (form("from", from)?, form("until", until)?);
         let forms = from.iter().chain(&until).cloned().collect();
         let template = Template::new(&entry.text);
-        let (entry, hip) = (entry.clone(), false);
-        Ok(Self { files, entry, value, template, from, until, forms, hip })
+        let entry = entry.clone();
+        Ok(Self { files, entry, entries, options, values, template, from, until, forms })
     }
 
     /// The code that it speaks of.
@@ -184,75 +199,92 @@ impl GencodeOp {
         wish: &ArchWish,
         toolchain: Toolchain<'_>,
     ) -> Result<GencodePlan, GencodeError> {
-        let op = Self { hip: speaks_of_hip(parsed), ..self.clone() };
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
-        let mut root = read::read(&op, parsed, &worlds);
-        let line = root.entries().first().map(|(entry, _)| entry.line());
-        let line = line.filter(|_| op.is_used(parsed)).ok_or_else(|| op.no_anchor(parsed, line.is_some()))?;
+        let mut root = read::read(self, parsed, &worlds);
+        let line = self.anchor(parsed, &root)?;
         let step = step(parsed);
         let Toolchain { catalogue, cuda, .. } = toolchain;
-        let law = Law { op: &op, wish, cuda, catalogue, worlds: &worlds, step: &step };
+        let hip = guard::names_hip(&String::from_utf8_lossy(&parsed.bytes));
+        let law = Law { op: self, wish, cuda, catalogue, worlds: &worlds, step: &step, hip, apart: &[] };
+        if let Some(cleaned) = self.cleaned(parsed, &root, &law)? {
+            return self.plan_cleaned(parsed, &cleaned, wish, toolchain);
+        }
+        let strays = strays::reports(self, parsed, &root);
         let settled = settle::settle(&mut root, &law)?;
-        let text = render::render(&op, parsed, &root)?;
+        let text = render::render(self, parsed, &root)?;
         let edits = Edits::between_lines(&parsed.bytes, &text);
-        Ok(GencodePlan {
-            edits,
-            how: settled.how,
-            remarks: settled.remarks,
-            reported: settled.reported,
-            line,
-        })
+        let reported = settled.reported.into_iter().chain(strays).collect();
+        Ok(GencodePlan { edits, how: settled.how, remarks: settled.remarks, reported, line })
     }
 
-    /// The flags that a toolkit is given, in order.
+    /// The line of the first entry that something reaches.
+    fn anchor(&self, parsed: &Parsed, root: &tree::Block) -> Result<usize, GencodeError> {
+        let entries = root.entries();
+        let reached = entries.iter().find(|(_, presence)| !presence.nowhere());
+        let line = reached.map(|(entry, _)| entry.line()).filter(|_| self.is_used(parsed));
+        line.ok_or_else(|| self.no_anchor(parsed, !entries.is_empty()))
+    }
+
+    /// The file without the hand edits that are repaired, where it can be read better then: a line at a wrong column
+    /// makes the rest of the file look as if it stood elsewhere.
+    fn cleaned(
+        &self,
+        parsed: &Parsed,
+        root: &tree::Block,
+        law: &Law<'_>,
+    ) -> Result<Option<(Parsed, Vec<String>)>, GencodeError> {
+        let errors = parsed.syntax_errors();
+        if errors == 0 {
+            return Ok(None);
+        }
+        let mut root = root.clone();
+        let how = settle::clean(&mut root, law);
+        let text = render::render(self, parsed, &root)?;
+        let cleaned = Parsed::new(parsed.language, text.into()).ok();
+        Ok(cleaned.filter(|cleaned| cleaned.syntax_errors() < errors).map(|cleaned| (cleaned, how)))
+    }
+
+    fn plan_cleaned(
+        &self,
+        parsed: &Parsed,
+        (cleaned, how): &(Parsed, Vec<String>),
+        wish: &ArchWish,
+        toolchain: Toolchain<'_>,
+    ) -> Result<GencodePlan, GencodeError> {
+        let plan = self.plan(cleaned, wish, toolchain)?;
+        let edits = Edits::between_lines(&parsed.bytes, &plan.edits.apply(&cleaned.bytes));
+        let how = how.iter().cloned().chain(plan.how).collect();
+        Ok(GencodePlan { edits, how, ..plan })
+    }
+
+    /// The flags that a toolkit is given, in order; what a second list of the file repeats is not said again.
     pub fn compiled(&self, parsed: &Parsed, toolkit: Toolkit, toolchain: Toolchain<'_>) -> Vec<Compiled> {
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, &[toolkit]);
-        let root = read::read(self, parsed, &worlds);
+        let mut root = read::read(self, parsed, &worlds);
         let Some(at) = worlds.position(World::Cuda(toolkit)) else { return Vec::new() };
-        let reached = root
-            .entries()
-            .into_iter()
-            .filter(|(entry, presence)| entry.defect.is_none() && presence.at(at) != Truth::No);
-        reached
-            .map(|(entry, _)| Compiled {
-                gencode: entry.gencode.clone(),
-                accepted: toolchain.catalogue.takes(toolkit, &entry.gencode),
-            })
-            .collect()
-    }
-
-    /// Whether the file builds for HIP too.
-    fn has_hip(&self) -> bool {
-        self.hip
-    }
-
-    /// Whether something reads the list that the entries are added to.
-    fn is_used(&self, parsed: &Parsed) -> bool {
-        let Some(list) = self.entry.text.split(['.', '[', ' ']).next().filter(|name| is_identifier(name))
-        else {
-            return true;
-        };
-        descendants(parsed.root())
-            .filter(|node| node.kind() == "identifier" && parsed.text(*node) == list)
-            .any(|node| {
-                let parent = node.parent();
-                let is = |kind, field| {
-                    parent.is_some_and(|parent| {
-                        parent.kind() == kind && parent.child_by_field_name(field) == Some(node)
-                    })
-                };
-                !is("attribute", "object") && !is("assignment", "left") && !is("augmented_assignment", "left")
-            })
+        let own = root.take_own_lists();
+        let mut compiled: Vec<Compiled> = Vec::new();
+        for list in [&root].into_iter().chain(&own) {
+            let reached = list
+                .entries()
+                .into_iter()
+                .filter(|(entry, presence)| entry.defect.is_none() && presence.at(at) != Truth::No);
+            let flags: Vec<Compiled> = reached
+                .map(|(entry, _)| Compiled {
+                    gencode: entry.gencode.clone(),
+                    accepted: toolchain.catalogue.takes(toolkit, &entry.gencode),
+                })
+                .filter(|flag| !compiled.contains(flag))
+                .collect();
+            compiled.extend(flags);
+        }
+        compiled
     }
 
     fn no_anchor(&self, parsed: &Parsed, unused: bool) -> GencodeError {
         let nearest = nearest_line(&parsed.bytes);
         GencodeError::NoAnchor { looked_for: self.entry.text.clone(), nearest, unused }
     }
-}
-
-fn is_identifier(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The value of a metavariable in an entry that is written.
@@ -265,11 +297,6 @@ fn written(gencode: &Gencode, name: &str) -> Option<String> {
         "CC" => Some(code.arch().capability()),
         _ => None,
     }
-}
-
-fn speaks_of_hip(parsed: &Parsed) -> bool {
-    let text = parsed.bytes.to_ascii_lowercase();
-    [b"hip".as_slice(), b"rocm"].iter().any(|word| memchr::memmem::find(&text, word).is_some())
 }
 
 /// The line that looks most like a gencode flag.

@@ -14,54 +14,91 @@ pub struct Placement {
     pub gencode: Gencode,
     /// The lines that it had, where they are worth keeping.
     pub origin: Option<Origin>,
+    /// What becomes of those lines.
+    pub fate: Fate,
+    /// The line that it stood in; 0 for a new one.
+    pub line: usize,
 }
 
 impl Placement {
+    /// What is done to it, in words.
+    pub fn moved(&self) -> String {
+        format!("moves {} from line {} under its guard", labels(self.gencode.codes.clone()), self.line)
+    }
+
     fn entry(self) -> Entry {
-        Entry { gencode: self.gencode, origin: self.origin, defect: None, fate: Fate::Stays }
+        Entry { gencode: self.gencode, origin: self.origin, defect: None, fate: self.fate }
     }
 }
 
 /// Puts one entry where a careful upstream developer would.
 pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<(), GencodeError> {
-    let home = home(root);
-    let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
     let needed = law.worlds.takes(law.catalogue, &placement.gencode);
+    let home = home(root, &needed, law).map(|block| block.id).ok_or(GencodeError::NoPlace)?;
+    let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
     let order = placement.gencode.order();
-    if needed.every_toolkit() {
+    if block.presence.only_toolkits_of(&needed) {
         insert(block, (0, order), Item::Entry(placement.entry()));
-    } else if let Some(guarded) = guarded_body(block, &needed) {
+    } else if let Some(guarded) = guarded_body(block, &needed, &law.worlds.everywhere()) {
         insert(guarded, (0, order), Item::Entry(placement.entry()));
     } else {
         let condition = condition(law.bounds(&placement.gencode), law)?;
         let first = needed.first();
-        let group = guard(condition, needed, vec![Item::Entry(placement.entry())], block, law);
+        let group = guard(
+            condition,
+            needed.or(&law.worlds.hip_unknown()),
+            vec![Item::Entry(placement.entry())],
+            block,
+            law,
+        );
         insert(block, (first, order), Item::Group(group));
     }
     Ok(())
 }
 
-/// The block that holds most of the entries, one that hipcc does not reach where there is one.
-fn home(root: &Block) -> usize {
-    let mut best = (false, 0, root.id);
-    for block in root.blocks().into_iter().filter(|block| !block.presence.no_toolkit()) {
-        let weight = block.weight();
-        if weight > 0 && (!block.presence.reaches_hip(), weight) > (best.0, best.1) {
-            best = (!block.presence.reaches_hip(), weight, block.id);
-        }
-    }
-    best.2
+/// The block that holds most of the entries, where all that is needed gets there; never a dead one, and one that hipcc
+/// does not reach where the file tells HIP apart.
+fn home<'a>(root: &'a Block, needed: &Presence, law: &Law<'_>) -> Option<&'a Block> {
+    let covers = |block: &&Block| needed.beyond(&block.presence).is_empty();
+    let blocks: Vec<&Block> = candidates(root).into_iter().filter(covers).collect();
+    let apart = |block: &&Block| law.hip && !block.presence.reaches_hip();
+    let rank = |block: &&Block| (apart(block), block.weight(), block.entries().len());
+    let best = blocks.iter().map(rank).max()?;
+    blocks.into_iter().find(|block| rank(block) == best)
 }
 
-/// The body of a guard that lets exactly these toolkits through.
-fn guarded_body<'a>(block: &'a mut Block, needed: &Presence) -> Option<&'a mut Block> {
+/// The blocks that entries stand in or below, without those that nothing reaches or that share a line.
+fn candidates(root: &Block) -> Vec<&Block> {
+    let fits = |block: &&Block| !block.presence.no_toolkit() && !block.inline && !block.entries().is_empty();
+    root.blocks().into_iter().filter(fits).collect()
+}
+
+/// Where the blocks are reached that hipcc does not reach, if most of the entries stand in such blocks: the file tells
+/// HIP apart.
+pub fn apart_from_hip(root: &Block) -> Vec<Presence> {
+    let entries = root.entries();
+    let live = entries.iter().filter(|(_, presence)| !presence.no_toolkit());
+    let (all, hip) = (live.clone().count(), live.filter(|(_, presence)| presence.reaches_hip()).count());
+    if all < 2 * hip {
+        return Vec::new();
+    }
+    let blocks = candidates(root).into_iter().filter(|block| !block.presence.reaches_hip());
+    blocks.map(|block| block.presence.clone()).collect()
+}
+
+/// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the
+/// block itself is reached.
+fn guarded_body<'a>(block: &'a mut Block, needed: &Presence, outer: &Presence) -> Option<&'a mut Block> {
     block.items.iter_mut().find_map(|item| match item {
-        Item::Group(group) => group
-            .parts
-            .iter_mut()
-            .find(|part| part.condition.same_toolkits(needed))
-            .map(|part| &mut part.body),
-        Item::Text(_) | Item::Entry(_) => None,
+        Item::Group(group) if group.conditional => group.parts.iter_mut().find_map(|part| {
+            let reached = outer.and(&part.condition);
+            if reached.same_toolkits(needed) && !part.body.inline {
+                Some(&mut part.body)
+            } else {
+                guarded_body(&mut part.body, needed, &reached)
+            }
+        }),
+        _ => None,
     })
 }
 
@@ -73,11 +110,7 @@ fn key(item: &Item) -> Option<Key> {
         Item::Text(_) => None,
         Item::Entry(entry) => Some((0, entry.gencode.order())),
         Item::Group(group) => {
-            let first = group
-                .parts
-                .iter()
-                .filter(|part| part.condition.by_toolkit())
-                .map(|part| part.condition.first());
+            let first = group.guards().map(|part| part.condition.first());
             let entries = group.parts.iter().flat_map(|part| part.body.entries());
             Some((first.min()?, entries.map(|(entry, _)| entry.gencode.order()).max()?))
         }
@@ -94,10 +127,25 @@ fn insert(block: &mut Block, at: Key, item: Item) {
 }
 
 fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block, law: &Law<'_>) -> Group {
-    let indent = [&block.indent, law.step].concat();
+    let indent = [block.indent.as_slice(), step(block).unwrap_or(law.step)].concat();
     let reached = block.presence.and(&presence);
-    let body = Block { id: usize::MAX, indent, presence: reached, items };
-    Group { parts: vec![Part { header: Header::Written(condition), condition: presence, body }] }
+    let body = Block { id: usize::MAX, indent, presence: reached, inline: false, own_list: false, items };
+    Group {
+        conditional: true,
+        parts: vec![Part { header: Header::Written(condition), condition: presence, body }],
+    }
+}
+
+/// One step of indentation, as the guards of this block have it.
+fn step(block: &Block) -> Option<&[u8]> {
+    block.items.iter().find_map(|item| match item {
+        Item::Group(group) => {
+            let bodies = group.parts.iter().map(|part| &part.body).filter(|body| !body.inline);
+            let mut steps = bodies.filter_map(|body| body.indent.strip_prefix(block.indent.as_slice()));
+            steps.find(|step| !step.is_empty())
+        }
+        Item::Text(_) | Item::Entry(_) => None,
+    })
 }
 
 /// The condition that holds between two toolkits, as this source writes it.
@@ -137,8 +185,12 @@ fn wrap_block(
     let mut run = Run::default();
     for mut item in items {
         match outlived(&item, &block.presence, law) {
+            Some(_) if matches!(&item, Item::Entry(entry) if entry.is_frozen()) => {
+                let line = if let Item::Entry(entry) = &item { entry.line() } else { 0 };
+                return Err(GencodeError::SharedLine { line });
+            }
             Some(bounds) => {
-                if run.bounds != Some(bounds) {
+                if run.bounds.is_some_and(|run| run.last != bounds.last) {
                     run.close(block, law)?;
                 }
                 if let Item::Entry(entry) = &item {
@@ -155,6 +207,7 @@ fn wrap_block(
                     group.parts.iter_mut().try_for_each(|part| wrap_block(&mut part.body, law, limited))?;
                 }
                 block.items.push(item);
+                join_neighbours(block);
             }
         }
     }
@@ -190,16 +243,38 @@ impl Run {
             });
             let group = guard(condition, presence, items, block, law);
             block.items.push(Item::Group(group));
+            join_neighbours(block);
         }
         block.items.extend(trailing);
         Ok(())
     }
 }
 
+/// Makes one guard of the last two items, where both are guards for the same toolkits and one of them is new.
+fn join_neighbours(block: &mut Block) {
+    let [.., Item::Group(one), Item::Group(two)] = block.items.as_slice() else { return };
+    let ([first], [second]) = (one.parts.as_slice(), two.parts.as_slice()) else { return };
+    let same = one.conditional && two.conditional && first.condition.same_toolkits(&second.condition);
+    let news = [first, second].map(|part| matches!(part.header, Header::Written(_)));
+    if !same || first.body.inline || second.body.inline || news == [false, false] {
+        return;
+    }
+    let (Some(Item::Group(mut two)), Some(Item::Group(one))) = (block.items.pop(), block.items.last_mut())
+    else {
+        return;
+    };
+    let (first, second) = (&mut one.parts[0], &mut two.parts[0]);
+    first.body.items.append(&mut second.body.items);
+    if news == [true, false] {
+        second.body.items = std::mem::take(&mut first.body.items);
+        std::mem::swap(first, second);
+    }
+}
+
 /// The bounds of an entry that a toolkit refuses which is too new for it, where that concerns us.
 fn outlived(item: &Item, presence: &Presence, law: &Law<'_>) -> Option<Bounds> {
     let Item::Entry(entry) = item else { return None };
-    if !entry.counts() || entry.is_frozen() {
+    if !entry.counts() || presence.nowhere() {
         return None;
     }
     let gencode = entry.settled();

@@ -6,6 +6,7 @@ use tree_sitter::Node;
 
 use super::GencodeOp;
 use super::guard::Evaluation;
+use super::reach::{begins_list, uncalled_functions};
 use super::tree::{Block, Defect, Entry, Fate, Group, Header, Item, Lines, Origin, Part};
 use super::worlds::{Presence, Worlds};
 use crate::engine::arch::Gencode;
@@ -17,32 +18,32 @@ use crate::engine::syntax::style;
 /// Reads a parsed file.
 pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
     let evaluation = Evaluation { parsed, forms: &op.forms, worlds };
-    let mut reader = Reader { op, parsed, evaluation, sites: sites(op, parsed), next_id: 0 };
+    let sites = sites(op, parsed);
+    let uncalled = uncalled_functions(parsed, &sites);
+    let mut reader = Reader { op, parsed, evaluation, sites, uncalled, next_id: 0 };
     let whole = 0..parsed.bytes.len();
     reader.block(parsed.root(), Vec::new(), whole, worlds.everywhere())
 }
 
 /// Where gencode values stand, right written or not.
 fn sites(op: &GencodeOp, parsed: &Parsed) -> Vec<Range<usize>> {
-    op.value
-        .find_all(parsed)
-        .iter()
-        .filter(|found| value(found).is_some())
-        .map(|found| found.range.clone())
-        .collect()
+    let found = op.values.iter().flat_map(|value| value.find_all(parsed));
+    found.filter(|found| value(found).is_some()).map(|found| found.range).collect()
 }
 
-/// A gencode value as it was found: `-gencode=arch=…` is one word that nvcc takes.
-fn value(found: &Match) -> Option<(Gencode, Option<Defect>)> {
-    let text = found.bindings.get("GENCODE")?.text.trim().to_string();
-    if let Ok(gencode) = text.parse() {
-        return Some((gencode, Some(Defect::ValueAlone)));
-    }
-    let rest = text.strip_prefix("--generate-code").or_else(|| text.strip_prefix("-gencode"))?;
-    match rest.strip_prefix('=') {
-        Some(rest) => rest.parse().ok().map(|gencode| (gencode, None)),
-        None => rest.trim().parse().ok().map(|gencode| (gencode, Some(Defect::OneString))),
-    }
+/// A gencode value as it was found, and where the value itself begins: `-gencode=arch=…` is one word that nvcc takes.
+fn value(found: &Match) -> Option<(Gencode, usize, Option<Defect>)> {
+    let text = found.bindings.get("GENCODE")?.text.as_str();
+    let start = text.find("arch=")?;
+    let gencode = text[start..].parse().ok()?;
+    let before = text[..start].trim_start();
+    let option = before.strip_prefix("--generate-code").or_else(|| before.strip_prefix("-gencode"));
+    let defect = match option {
+        None => before.is_empty().then_some(Some(Defect::ValueAlone)),
+        Some("=") => Some(None),
+        Some(blank) => blank.trim().is_empty().then_some(Some(Defect::OneString)),
+    };
+    defect.map(|defect| (gencode, start, defect))
 }
 
 struct Reader<'a> {
@@ -50,7 +51,17 @@ struct Reader<'a> {
     parsed: &'a Parsed,
     evaluation: Evaluation<'a>,
     sites: Vec<Range<usize>>,
+    uncalled: Vec<Range<usize>>,
     next_id: usize,
+}
+
+/// An entry as it was found, and how many statements it takes.
+struct Found {
+    length: usize,
+    span: Range<usize>,
+    value: Range<usize>,
+    gencode: Gencode,
+    defect: Option<Defect>,
 }
 
 impl<'a> Reader<'a> {
@@ -59,12 +70,18 @@ impl<'a> Reader<'a> {
             significant_children(node).into_iter().filter(Node::is_named).collect();
         let id = self.next_id;
         self.next_id += 1;
-        let mut block = Block { id, indent, presence, items: Vec::new() };
+        let inline = lines.is_empty();
+        let own_list = begins_list(node, self.parsed, self.op.list());
+        let mut block = Block { id, indent, presence, inline, own_list, items: Vec::new() };
         let (mut at, mut next) = (lines.start, 0);
         while next < statements.len() {
             let (length, item) = self.item(&statements[next..], &block);
-            if let Some((range, item)) = item.filter(|(range, _)| range.start >= at || range.is_empty()) {
+            let frozen = |item: &Item| matches!(item, Item::Entry(entry) if entry.is_frozen());
+            if let Some((range, item)) = item.filter(|(range, item)| range.start >= at || frozen(item)) {
                 self.push_text(&mut block, at..range.start.max(at));
+                if frozen(&item) {
+                    self.push_text(&mut block, range.start.max(at)..range.end.min(lines.end));
+                }
                 at = at.max(range.end);
                 block.items.push(item);
             }
@@ -92,9 +109,9 @@ impl<'a> Reader<'a> {
     /// The item that begins at the first of these statements, its lines, and how many statements it takes.
     fn item(&mut self, statements: &[Node<'a>], block: &Block) -> (usize, Option<(Range<usize>, Item)>) {
         let first = statements[0];
-        if let Some((length, found, gencode, defect)) = self.entry(statements) {
-            let entry = self.placed(&found, gencode, defect, block);
-            let range = entry.origin.as_ref().map_or(0..0, |origin| origin.lines.range.clone());
+        if let Some(found) = self.entry(statements) {
+            let length = found.length;
+            let (range, entry) = self.placed(found, block);
             return (length, Some((range, Item::Entry(entry))));
         }
         let holds = |site: &Range<usize>| first.start_byte() <= site.start && site.end <= first.end_byte();
@@ -106,29 +123,32 @@ impl<'a> Reader<'a> {
     }
 
     /// A right written entry, or a half-done one, at the first of these statements.
-    fn entry(&self, statements: &[Node<'a>]) -> Option<(usize, Match, Gencode, Option<Defect>)> {
-        if let Some(found) = self.op.entry.match_siblings(self.parsed, statements)
-            && let Some(gencode) = found.bindings.get("GENCODE").and_then(|bound| bound.text.parse().ok())
-        {
-            return Some((self.op.entry.length(), found, gencode, None));
-        }
-        let found = self.op.value.match_node(self.parsed, statements[0])?;
-        let (gencode, defect) = value(&found)?;
-        Some((1, found, gencode, defect))
+    fn entry(&self, statements: &[Node<'a>]) -> Option<Found> {
+        let whole = self.op.entries.iter().find_map(|entry| {
+            let found = entry.match_siblings(self.parsed, statements)?;
+            let bound = found.bindings.get("GENCODE")?;
+            let (gencode, value) = (bound.text.parse().ok()?, bound.range.clone());
+            Some(Found { length: entry.length(), span: found.range, value, gencode, defect: None })
+        });
+        whole.or_else(|| {
+            let found = self.op.values.first()?.match_node(self.parsed, statements[0])?;
+            let (gencode, start, defect) = value(&found)?;
+            let bound = found.bindings.get("GENCODE")?.range.clone();
+            let value = bound.start + start..bound.end;
+            Some(Found { length: 1, span: found.range, value, gencode, defect })
+        })
     }
 
-    fn placed(&self, found: &Match, gencode: Gencode, defect: Option<Defect>, block: &Block) -> Entry {
+    /// The entry and its lines; it has none of its own where it shares them.
+    fn placed(&self, found: Found, block: &Block) -> (Range<usize>, Entry) {
         let bytes = &self.parsed.bytes;
-        let whole = style::whole_lines(bytes, found.range.clone());
-        let range = if self.stands_alone(&whole, &found.range) {
-            whole
-        } else {
-            found.range.start..found.range.start
-        };
-        let value = found.bindings.get("GENCODE").map_or(0..0, |bound| bound.range.clone());
-        let line = line_of(bytes, found.range.start);
+        let whole = style::whole_lines(bytes, found.span.clone());
+        let alone = !block.inline && self.stands_alone(&whole, &found.span);
+        let range = if alone { whole.clone() } else { whole.end..whole.end };
+        let line = line_of(bytes, found.span.start);
         let lines = Lines { range, indent: block.indent.clone(), statement: true };
-        Entry { gencode, origin: Some(Origin { lines, value, line }), defect, fate: Fate::Stays }
+        let origin = Some(Origin { lines, span: found.span, value: found.value, line });
+        (whole, Entry { gencode: found.gencode, origin, defect: found.defect, fate: Fate::Stays })
     }
 
     /// Whether nothing but white space and comments shares the lines.
@@ -141,7 +161,7 @@ impl<'a> Reader<'a> {
             && (after.is_empty() || after.starts_with(self.parsed.language.line_comment().as_bytes()))
     }
 
-    /// A statement whose blocks stand on lines of their own.
+    /// A statement with blocks. A block that shares the line of its header belongs to that line.
     fn group(&mut self, statement: Node<'a>, lines: &Range<usize>, block: &Block) -> Option<Group> {
         let bytes = &self.parsed.bytes;
         let mut parts = Vec::new();
@@ -149,20 +169,20 @@ impl<'a> Reader<'a> {
         let mut at = lines.start;
         for body in bodies(statement) {
             let start = style::line_start(bytes, body.start_byte());
-            if start < at || !style::is_blank(&bytes[start..body.start_byte()]) {
-                return None;
-            }
+            let end = style::whole_lines(bytes, body.byte_range()).end;
+            let inline = start < at || !style::is_blank(&bytes[start..body.start_byte()]);
+            let (header, inner) = if inline { (at..end.max(at), end..end) } else { (at..start, start..end) };
             let (condition, rest) = self.condition(body, &open);
             open = rest;
-            let end = style::whole_lines(bytes, body.byte_range()).end;
-            let header = Header::Read(self.lines(at..start, &block.indent));
-            let indent = bytes[start..body.start_byte()].to_vec();
+            let header = Header::Read(self.lines(header, &block.indent));
+            let indent = if inline { Vec::new() } else { bytes[start..body.start_byte()].to_vec() };
             let presence = block.presence.and(&condition);
-            let body = self.block(body, indent, start..end, presence);
+            let body = self.block(body, indent, inner, presence);
             parts.push(Part { header, condition, body });
-            at = end;
+            at = end.max(at);
         }
-        (!parts.is_empty() && at == lines.end).then_some(Group { parts })
+        let conditional = statement.kind() == "if_statement";
+        (!parts.is_empty() && at == lines.end).then_some(Group { conditional, parts })
     }
 
     /// Where a block lets through what reaches its statement, and what is left for the clauses after it.
@@ -172,6 +192,9 @@ impl<'a> Reader<'a> {
             ("if_statement" | "elif_clause", Some(condition)) => {
                 let holds = self.evaluation.presence(condition);
                 (open.and(&holds), open.and(&holds.negated()))
+            }
+            ("function_definition", _) if self.uncalled.contains(&owner.byte_range()) => {
+                (self.evaluation.worlds.nowhere(), open.clone())
             }
             _ => (open.clone(), open.clone()),
         }

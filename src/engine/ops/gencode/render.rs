@@ -9,12 +9,14 @@ use crate::engine::syntax::style;
 
 /// The settled file. What nothing touched comes out byte for byte.
 pub fn render(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Result<Vec<u8>, Unbound> {
-    let quote = root.entries().iter().find_map(|(entry, _)| {
-        let origin = entry.origin.as_ref()?;
-        style::sole_quote(&String::from_utf8_lossy(&parsed.bytes[origin.lines.range.clone()]))
-    });
-    let mut writer =
-        Writer { op, parsed, quote, newline: style::newline(&parsed.bytes), out: Vec::new(), gap: false };
+    let entries = root.entries();
+    let origins = || entries.iter().filter_map(|(entry, _)| entry.origin.as_ref());
+    let quote = origins()
+        .find_map(|origin| style::sole_quote(&String::from_utf8_lossy(&parsed.bytes[origin.span.clone()])));
+    let newline =
+        origins().map(|origin| &parsed.bytes[origin.lines.range.clone()]).find(|text| text.contains(&b'\n'));
+    let newline = style::newline(newline.unwrap_or(&parsed.bytes));
+    let mut writer = Writer { op, parsed, quote, newline, out: Vec::new(), gap: false };
     writer.block(root)?;
     let mut out = writer.out;
     if !parsed.bytes.ends_with(b"\n") && out.ends_with(b"\n") {
@@ -102,7 +104,11 @@ impl Writer<'_> {
     }
 
     fn group(&mut self, group: &Group, block: &Block) -> Result<(), Unbound> {
-        group.parts.iter().try_for_each(|part| self.part(part, block))
+        let last = group.parts.iter().rposition(|part| !group.conditional || part.body.has_statement());
+        let parts = last.map_or(&group.parts[..], |last| &group.parts[..=last]);
+        parts.iter().try_for_each(|part| self.part(part, block))?;
+        self.gap = parts.len() < group.parts.len();
+        Ok(())
     }
 
     fn part(&mut self, part: &Part, block: &Block) -> Result<(), Unbound> {
@@ -115,7 +121,7 @@ impl Writer<'_> {
             }
         }
         self.block(&part.body)?;
-        if !part.body.has_statement() {
+        if !part.body.has_statement() && !part.body.inline {
             self.line(&part.body.indent, "pass");
         }
         Ok(())

@@ -2,8 +2,8 @@
 //! compile it, and no given toolkit is asked for an architecture that it refuses.
 
 use super::guard::Bounds;
-use super::place::{Placement, place};
-use super::tree::{Block, Defect, Entry, Fate};
+use super::place::{Placement, apart_from_hip, place};
+use super::tree::{Block, Defect, Entry, Fate, Origin};
 use super::worlds::{Presence, World, Worlds};
 use super::{ArchWish, GencodeError, GencodeOp};
 use crate::engine::arch::{Code, Gencode};
@@ -23,8 +23,12 @@ pub struct Law<'a> {
     pub catalogue: &'a Catalogue,
     /// The toolkits that the source accepts, and HIP.
     pub worlds: &'a Worlds,
-    /// One step of indentation.
+    /// One step of indentation, where no guard stands beside.
     pub step: &'a [u8],
+    /// Whether a HIP build must not see what is wanted: the file tells them apart.
+    pub hip: bool,
+    /// Where the blocks are reached that hipcc does not reach.
+    pub apart: &'a [Presence],
 }
 
 /// What was done to a file, in words.
@@ -50,6 +54,7 @@ impl Law<'_> {
         }
     }
 
+    /// Whether an entry gives something that is wanted.
     fn wants(&self, gencode: &Gencode) -> bool {
         self.wish.wanted().any(|wanted| gencode.codes.iter().any(|code| code.serves(wanted)))
     }
@@ -66,27 +71,70 @@ impl Law<'_> {
     }
 }
 
-/// Settles a file.
+/// Settles a file: each of its lists by itself.
 pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> {
     let mut settled = Settled::default();
-    drop_unwanted(root, law, &mut settled);
-    let mut homeless = repair(root, law, &mut settled);
-    homeless.extend(take_out_misplaced(root, law, &mut settled));
-    homeless.extend(missing(root, law, &mut settled));
-    super::place::wrap(root, law, &mut settled)?;
+    settle_lists(root, law, &mut settled)?;
+    for said in [&mut settled.how, &mut settled.remarks, &mut settled.reported] {
+        let mut seen: Vec<String> = Vec::new();
+        said.retain(|text| {
+            !seen.contains(text) && {
+                seen.push(text.clone());
+                true
+            }
+        });
+    }
+    let left = root.entries().into_iter().any(|(entry, reached)| entry.counts() && !reached.nowhere());
+    if left { Ok(settled) } else { Err(GencodeError::NothingLeft) }
+}
+
+fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
+    let mut own = root.take_own_lists();
+    own.iter_mut().try_for_each(|list| settle_lists(list, law, settled))?;
+    let reached = root.entries().into_iter().any(|(_, presence)| !presence.nowhere());
+    if reached {
+        settle_list(root, law, settled)?;
+    }
+    own.into_iter().for_each(|list| root.put_back(list));
+    Ok(())
+}
+
+fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
+    let apart = apart_from_hip(root);
+    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
+    drop_unwanted(root, law, settled);
+    let mut homeless = repair(root, law, settled);
+    homeless.extend(take_out_misplaced(root, law, settled));
+    let mut homeless = unique(uncovered(root, homeless, law, settled));
+    homeless.extend(missing(root, &homeless, law, settled));
+    super::place::wrap(root, law, settled)?;
     for entry in unique(homeless) {
         place(root, entry, law)?;
     }
-    remark_on_leaks(root, law, &mut settled);
+    remark_on_leaks(root, law, settled);
     match root.entries().iter().find(|(entry, _)| entry.is_frozen() && entry.fate != Fate::Stays) {
         Some((entry, _)) => Err(GencodeError::SharedLine { line: entry.line() }),
-        None => Ok(settled),
+        None => Ok(()),
     }
+}
+
+/// Takes out hand edits that stand at a wrong place, and says so.
+pub fn clean(root: &mut Block, law: &Law<'_>) -> Vec<String> {
+    let mut settled = Settled::default();
+    let apart = apart_from_hip(root);
+    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
+    repair(root, law, &mut settled);
+    let moved = take_out_misplaced(root, law, &mut settled);
+    settled.how.extend(moved.iter().map(|placement| placement.moved()));
+    settled.how
 }
 
 fn drop_unwanted(root: &mut Block, law: &Law<'_>, settled: &mut Settled) {
     let mut dropped = Vec::new();
-    root.visit_mut(&mut |entry, _| {
+    root.visit_mut(&mut |entry, presence| {
+        if presence.nowhere() {
+            return;
+        }
         let kept: Vec<Code> =
             entry.gencode.codes.iter().copied().filter(|code| law.wish.keeps(*code)).collect();
         if kept.len() == entry.gencode.codes.len() {
@@ -105,8 +153,10 @@ fn drop_unwanted(root: &mut Block, law: &Law<'_>, settled: &mut Settled) {
 /// Takes out half-done entries of wanted architectures; reports the others.
 fn repair(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
-    root.visit_mut(&mut |entry, _| {
-        let Some(defect) = entry.defect.filter(|_| entry.fate == Fate::Stays) else { return };
+    root.visit_mut(&mut |entry, presence| {
+        let Some(defect) = entry.defect.filter(|_| entry.fate == Fate::Stays && !presence.nowhere()) else {
+            return;
+        };
         let (line, gencode) = (entry.line(), entry.gencode.clone());
         let fault = match defect {
             Defect::ValueAlone => format!("line {line} adds `{gencode}` without `-gencode`"),
@@ -115,7 +165,7 @@ fn repair(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placeme
         if law.wants(&gencode) {
             entry.fate = Fate::Goes;
             settled.how.push(format!("repairs a hand edit: {fault}, which nvcc refuses"));
-            homeless.push(Placement { gencode, origin: None });
+            homeless.push(Placement { gencode, origin: None, fate: Fate::Stays, line });
         } else {
             settled.reported.push(format!("{fault}; nvcc refuses that"));
         }
@@ -129,22 +179,23 @@ fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) ->
     let mut homeless: Vec<Placement> = Vec::new();
     let mut seen: Vec<(Gencode, Presence)> = Vec::new();
     root.visit_mut(&mut |entry, presence| {
-        if !entry.counts() {
+        if !entry.counts() || presence.nowhere() {
             return;
         }
         let gencode = entry.settled().clone();
-        let wanted = law.wants(&gencode);
-        if comes_too_early(&gencode, presence, law) {
-            let note =
-                format!("moves {} from line {} under its guard", labels(gencode.codes.clone()), entry.line());
-            settled.how.push(note);
-            homeless.push(Placement { gencode, origin: entry.origin.clone() });
+        if is_futile(&gencode, presence, law) && !law.wants(&gencode) {
+            let names = labels(gencode.codes.clone());
+            let why = "which no toolkit takes that gets there";
+            settled.how.push(format!("removes {names} from line {}, {why}", entry.line()));
             entry.fate = Fate::Goes;
-        } else if let Some((_, first)) = seen.iter().find(|(other, _)| *other == gencode) {
-            if wanted && first.same_toolkits(presence) {
-                settled.how.push(format!("removes the repetition in line {}", entry.line()));
-                entry.fate = Fate::Goes;
-            }
+        } else if is_futile(&gencode, presence, law) || comes_too_early(&gencode, presence, law) {
+            let fate = std::mem::replace(&mut entry.fate, Fate::Goes);
+            homeless.push(Placement { gencode, origin: entry.origin.clone(), fate, line: entry.line() });
+        } else if law.wants(&gencode)
+            && seen.iter().any(|(other, first)| *other == gencode && first.same_toolkits(presence))
+        {
+            settled.how.push(repetition(entry.line()));
+            entry.fate = Fate::Goes;
         } else {
             seen.push((gencode, presence.clone()));
         }
@@ -152,52 +203,108 @@ fn take_out_misplaced(root: &mut Block, law: &Law<'_>, settled: &mut Settled) ->
     homeless
 }
 
+fn repetition(line: usize) -> String {
+    format!("removes the repetition in line {line}")
+}
+
+/// Entries that were taken out and are not there a second time, right placed. What they replace goes.
+fn uncovered(
+    root: &mut Block,
+    homeless: Vec<Placement>,
+    law: &Law<'_>,
+    settled: &mut Settled,
+) -> Vec<Placement> {
+    let mut uncovered = Vec::new();
+    for placement in homeless {
+        let takes = law.worlds.takes(law.catalogue, &placement.gencode);
+        let same = |entry: &Entry| entry.counts() && *entry.settled() == placement.gencode;
+        let present = presence_of(root, law, same);
+        let repaired = placement.origin.is_none();
+        if takes.beyond(&present).is_empty() {
+            settled.how.extend((!repaired).then(|| repetition(placement.line)));
+            continue;
+        }
+        root.visit_mut(&mut |entry, presence| {
+            if same(entry) && !presence.nowhere() {
+                entry.fate = Fate::Goes;
+            }
+        });
+        settled.how.extend((!repaired).then(|| placement.moved()));
+        uncovered.push(placement);
+    }
+    uncovered
+}
+
+/// Where some entry of a kind is reached.
+fn presence_of(root: &Block, law: &Law<'_>, kind: impl Fn(&Entry) -> bool) -> Presence {
+    let entries = root.entries().into_iter().filter(|(entry, _)| kind(entry));
+    entries.fold(law.worlds.nowhere(), |all, (_, presence)| all.or(presence))
+}
+
+/// Whether an entry that concerns us is reached by no toolkit that takes it.
+fn is_futile(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> bool {
+    let takes = law.worlds.takes(law.catalogue, gencode);
+    presence.and(&takes).no_toolkit() && law.concerns(gencode, &presence.beyond(&takes))
+}
+
 /// Whether an entry that concerns us is reached with a toolkit that does not know it yet, or by hipcc.
 fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> bool {
-    let beyond = presence.beyond(&law.worlds.takes(law.catalogue, gencode));
+    let takes = law.worlds.takes(law.catalogue, gencode);
+    let beyond = presence.beyond(&takes);
     if !law.concerns(gencode, &beyond) {
         return false;
     }
-    let wanted = law.wants(gencode);
+    let wanted = law.wants(gencode) && law.apart.iter().any(|apart| takes.beyond(apart).is_empty());
     let first = law.bounds(gencode).first;
     let mut worlds = law.worlds.iter().enumerate().filter(|(at, _)| beyond.contains(at));
     worlds.any(|(_, world)| match world {
         World::Cuda(toolkit) => first.is_some_and(|first| toolkit < first),
-        World::Hip => wanted && law.op.has_hip(),
+        World::Hip => wanted && law.hip,
     })
 }
 
 /// Wanted results that no entry gives, or not for a given toolkit.
-fn missing(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
+fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
     for code in law.wish.wanted() {
         let gencode = Gencode::of(code);
         let takes = law.worlds.takes(law.catalogue, &gencode);
-        let none = takes.and(&takes.negated());
-        let serving = root.entries().into_iter().filter(|(entry, _)| serves(entry, code)).collect::<Vec<_>>();
-        let present = serving.iter().fold(none, |all, (_, presence)| all.or(presence));
+        let serving = |gencode: &Gencode| gencode.codes.iter().any(|other| other.serves(code));
+        let found = presence_of(root, law, |entry| entry.counts() && serving(entry.settled()));
+        let coming = placed.iter().filter(|placement| serving(&placement.gencode));
+        let coming = coming.map(|placement| law.worlds.takes(law.catalogue, &placement.gencode));
+        let present = coming.fold(found, |all, presence| all.or(&presence));
         let late = takes.beyond(&present);
-        let line = serving.first().map_or(0, |(entry, _)| entry.line());
-        if !serving.is_empty() && !law.given().any(|given| late.contains(&given)) {
-            settled.remarks.extend(late_remark(code, &late, line, law));
+        if !takes.and(&present).nowhere() && !law.given().any(|given| late.contains(&given)) {
+            settled.remarks.extend(late_remark(root, code, &late, law));
             continue;
         }
-        root.visit_mut(&mut |entry, _| {
-            if entry.counts() && *entry.settled() == gencode {
-                entry.fate = Fate::Goes;
-            }
-        });
+        let origin = take_late(root, &gencode);
+        let line = origin.as_ref().map_or(0, |origin| origin.line);
         settled.how.push(format!("adds {}{}", code.label(), span(law.bounds(&gencode), law.worlds)));
-        homeless.push(Placement { gencode, origin: None });
+        homeless.push(Placement { gencode, origin, fate: Fate::Stays, line });
     }
     homeless
 }
 
-fn serves(entry: &Entry, wanted: Code) -> bool {
-    entry.counts() && entry.settled().codes.iter().any(|code| code.serves(wanted))
+/// Takes out the entries of a value that come too late; the lines of the first are worth keeping.
+fn take_late(root: &mut Block, gencode: &Gencode) -> Option<Origin> {
+    let mut first = None;
+    root.visit_mut(&mut |entry, presence| {
+        if entry.counts() && entry.settled() == gencode && !presence.nowhere() {
+            first = first.take().or(entry.origin.clone().filter(|_| entry.fate == Fate::Stays));
+            entry.fate = Fate::Goes;
+        }
+    });
+    first
 }
 
-fn late_remark(code: Code, late: &[usize], line: usize, law: &Law<'_>) -> Option<String> {
+fn late_remark(root: &Block, code: Code, late: &[usize], law: &Law<'_>) -> Option<String> {
+    let serves =
+        |entry: &Entry| entry.counts() && entry.settled().codes.iter().any(|other| other.serves(code));
+    let entries = root.entries();
+    let (entry, _) = entries.into_iter().find(|(entry, presence)| serves(entry) && !presence.nowhere())?;
+    let line = entry.line();
     let toolkits: Vec<String> = law
         .worlds
         .iter()
@@ -217,7 +324,7 @@ fn late_remark(code: Code, late: &[usize], line: usize, law: &Law<'_>) -> Option
 }
 
 fn remark_on_leaks(root: &Block, law: &Law<'_>, settled: &mut Settled) {
-    if !law.op.has_hip() {
+    if !law.hip {
         return;
     }
     root.visit(&mut |entry, presence| {
@@ -231,7 +338,8 @@ fn unique(placements: Vec<Placement>) -> Vec<Placement> {
     let mut unique: Vec<Placement> = Vec::new();
     for placement in placements {
         match unique.iter_mut().find(|other| other.gencode == placement.gencode) {
-            Some(other) => other.origin = other.origin.take().or(placement.origin),
+            Some(other) if other.origin.is_none() => *other = placement,
+            Some(_) => {}
             None => unique.push(placement),
         }
     }

@@ -16,6 +16,10 @@ pub struct Block {
     pub indent: Vec<u8>,
     /// In which worlds it is reached.
     pub presence: Presence,
+    /// Whether it shares a line with its header, so that nothing can be put into it.
+    pub inline: bool,
+    /// Whether it is the body of a function that begins a list of its own.
+    pub own_list: bool,
     /// In the order of the file.
     pub items: Vec<Item>,
 }
@@ -60,6 +64,8 @@ pub struct Entry {
 pub struct Origin {
     /// Its lines; empty where it shares its lines with other code and cannot be moved.
     pub lines: Lines,
+    /// Its code alone.
+    pub span: Range<usize>,
     /// The text of its gencode value.
     pub value: Range<usize>,
     /// Its line, from 1.
@@ -89,6 +95,8 @@ pub enum Fate {
 /// A statement with blocks: an `if` with its clauses, a loop, a function.
 #[derive(Debug, Clone)]
 pub struct Group {
+    /// Whether it is an `if`, which may go when nothing is left in it.
+    pub conditional: bool,
     /// In the order of the file.
     pub parts: Vec<Part>,
 }
@@ -195,14 +203,33 @@ impl Block {
             .map(|item| match item {
                 Item::Text(_) => 0,
                 Item::Entry(_) => 1,
-                Item::Group(group) => group
-                    .parts
-                    .iter()
-                    .filter(|part| part.condition.by_toolkit())
-                    .map(|part| part.body.weight())
-                    .sum(),
+                Item::Group(group) => group.guards().map(|part| part.body.weight()).sum(),
             })
             .sum()
+    }
+
+    /// Takes out the outermost blocks within this one that begin lists of their own; their places are kept.
+    pub fn take_own_lists(&mut self) -> Vec<Block> {
+        let mut taken = Vec::new();
+        for item in &mut self.items {
+            let Item::Group(group) = item else { continue };
+            for part in &mut group.parts {
+                if part.body.own_list {
+                    let place = Block { items: Vec::new(), ..part.body.clone() };
+                    taken.push(std::mem::replace(&mut part.body, place));
+                } else {
+                    taken.extend(part.body.take_own_lists());
+                }
+            }
+        }
+        taken
+    }
+
+    /// Puts back a block that was taken out.
+    pub fn put_back(&mut self, block: Block) {
+        if let Some(place) = self.find_mut(block.id) {
+            *place = block;
+        }
     }
 
     /// This block and those within it.
@@ -218,8 +245,14 @@ impl Block {
 }
 
 impl Group {
-    /// Whether nothing is left of it in the settled file.
+    /// Whether nothing is left of it in the settled file. A function or a loop stays.
     pub fn is_emptied(&self) -> bool {
-        !self.parts.iter().any(|part| part.body.has_statement())
+        self.conditional && !self.parts.iter().any(|part| part.body.has_statement())
+    }
+
+    /// The clauses that the toolkit decides about.
+    pub fn guards(&self) -> impl Iterator<Item = &Part> {
+        let decided = |part: &&Part| part.condition.by_toolkit() && !part.condition.no_toolkit();
+        self.parts.iter().filter(|_| self.conditional).filter(decided)
     }
 }

@@ -77,6 +77,16 @@ impl Worlds {
         self.presence(|_| Truth::Yes)
     }
 
+    /// In none of them.
+    pub fn nowhere(&self) -> Presence {
+        self.presence(|_| Truth::No)
+    }
+
+    /// In a HIP build perhaps, with no toolkit: what a comparison of the toolkit says of it.
+    pub fn hip_unknown(&self) -> Presence {
+        self.presence(|world| if world == World::Hip { Truth::Maybe } else { Truth::No })
+    }
+
     /// Where nvcc takes a flag; never in a HIP build.
     pub fn takes(&self, catalogue: &Catalogue, gencode: &Gencode) -> Presence {
         self.presence(|world| match world {
@@ -126,9 +136,19 @@ impl Presence {
         self.cuda() == other.cuda()
     }
 
+    /// Whether no toolkit gets there that does not get to `other`.
+    pub fn only_toolkits_of(&self, other: &Presence) -> bool {
+        self.cuda().iter().zip(other.cuda()).all(|(own, other)| *own == Truth::No || *other != Truth::No)
+    }
+
     /// Whether every toolkit gets there for certain.
     pub fn every_toolkit(&self) -> bool {
         self.cuda().iter().all(|truth| *truth == Truth::Yes)
+    }
+
+    /// Whether nothing at all gets there.
+    pub fn nowhere(&self) -> bool {
+        self.0.iter().all(|truth| *truth == Truth::No)
     }
 
     /// Whether no toolkit gets there.

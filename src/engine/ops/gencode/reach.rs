@@ -1,0 +1,86 @@
+//! What reaches nvcc: whether a list is read, which functions begin lists of their own, and which nobody calls.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::GencodeOp;
+use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+
+impl GencodeOp {
+    /// The name of the list that entries are added to, where the entry begins with one.
+    pub(super) fn list(&self) -> Option<&str> {
+        let name = self.entry.text.split(['.', '[', ' ']).next()?;
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        (is_name && !name.is_empty()).then_some(name)
+    }
+
+    /// Whether something reads the list that the entries are added to.
+    pub(super) fn is_used(&self, parsed: &Parsed) -> bool {
+        let Some(list) = self.list() else { return true };
+        names(parsed, list).any(|node| is_read(node))
+    }
+}
+
+fn names<'t>(parsed: &'t Parsed, name: &str) -> impl Iterator<Item = Node<'t>> {
+    descendants(parsed.root()).filter(move |node| node.kind() == "identifier" && parsed.text(*node) == name)
+}
+
+/// Whether a name stands there for its value: not where it is assigned, declared, or has something added to it.
+fn is_read(name: Node<'_>) -> bool {
+    let Some(parent) = name.parent() else { return false };
+    let is = |field| parent.child_by_field_name(field) == Some(name);
+    match parent.kind() {
+        "attribute" => !is("object"),
+        "assignment" | "augmented_assignment" => !is("left"),
+        "default_parameter" | "typed_default_parameter" => !is("name"),
+        "parameters" | "lambda_parameters" | "typed_parameter" => false,
+        "global_statement" | "nonlocal_statement" | "delete_statement" => false,
+        _ => true,
+    }
+}
+
+/// Whether a block is the body of a function that assigns the list by itself.
+pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: Option<&str>) -> bool {
+    let Some(list) = list else { return false };
+    let Some(function) = block.parent().filter(|parent| parent.kind() == "function_definition") else {
+        return false;
+    };
+    let own = |node: &Node<'_>| {
+        ancestors(*node).find(|outer| outer.kind() == "function_definition") == Some(function)
+    };
+    let named = |node: Node<'_>| descendants(node).any(|inner| parsed.text(inner) == list);
+    let declared = |kind| descendants(block).any(|node| node.kind() == kind && own(&node) && named(node));
+    let assigned = descendants(block).any(|node| {
+        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
+        left.is_some_and(|left| parsed.text(left) == list) && own(&node)
+    });
+    assigned && !declared("global_statement") && !declared("nonlocal_statement")
+}
+
+/// The functions of a file that nothing in it names: what they add reaches nothing. Where all sites stand in such
+/// functions, other files must call them.
+pub(super) fn uncalled_functions(parsed: &Parsed, sites: &[Range<usize>]) -> Vec<Range<usize>> {
+    let functions = descendants(parsed.root()).filter(|node| node.kind() == "function_definition");
+    let plain = functions.filter(|node| {
+        !ancestors(*node).any(|outer| {
+            matches!(outer.kind(), "function_definition" | "class_definition" | "decorated_definition")
+        })
+    });
+    let uncalled: Vec<Range<usize>> = plain
+        .filter(|function| {
+            function.child_by_field_name("name").is_some_and(|name| !is_named(parsed, *function, name))
+        })
+        .map(|function| function.byte_range())
+        .collect();
+    let within = |site: &Range<usize>| {
+        uncalled.iter().any(|function| function.start <= site.start && site.end <= function.end)
+    };
+    if sites.iter().all(within) { Vec::new() } else { uncalled }
+}
+
+/// Whether something outside of a function names it.
+fn is_named(parsed: &Parsed, function: Node<'_>, name: Node<'_>) -> bool {
+    let range = function.byte_range();
+    names(parsed, &parsed.text(name)).any(|node| !range.contains(&node.start_byte()))
+}

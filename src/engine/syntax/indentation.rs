@@ -1,0 +1,46 @@
+//! Python statements at a column that Python refuses: the grammar is lenient and reads them without an error.
+
+use tree_sitter::Node;
+
+use super::language::{descendants, significant_children};
+use super::style;
+
+/// Statements that begin their line at another column than the first of their block, in the order of the file.
+pub fn misplaced<'t>(root: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
+    let blocks = descendants(root).filter(|node| matches!(node.kind(), "module" | "block"));
+    let mut found: Vec<Node<'t>> = blocks.flat_map(|block| misplaced_in(block, bytes)).collect();
+    found.sort_by_key(Node::start_byte);
+    found
+}
+
+fn misplaced_in<'t>(block: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
+    let own_line = |node: &Node<'t>| style::indent_end(bytes, node.start_byte()) == node.start_byte();
+    let mut statements = significant_children(block).into_iter().filter(Node::is_named).filter(own_line);
+    let indent = |node: &Node<'t>| style::indent_at(bytes, node.start_byte());
+    let wanted: &[u8] = match (block.kind(), statements.clone().next()) {
+        ("block", Some(first)) => indent(&first),
+        _ => b"",
+    };
+    statements.by_ref().filter(|node| indent(node) != wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::syntax::{Language, Parsed};
+
+    fn errors(text: &str) -> usize {
+        Parsed::new(Language::Python, text.as_bytes().into()).expect("parses").syntax_errors()
+    }
+
+    #[test]
+    fn a_statement_at_a_wrong_column_is_an_error() {
+        assert_eq!(errors("if a:\n    if b:\n        x = 1\n        if c:\n            y = 2; z = 3\n"), 0);
+        assert_eq!(errors("\u{feff}def f():\n\tx = (1,\n2)\n\n# c\n\treturn x\n"), 0);
+        assert_eq!(errors("if a: x = 1; y = 2\nz = 3\n"), 0);
+        assert_ne!(
+            errors("if a:\n    if b:\n        x = 1\n    y = 1\n        if c:\n            z = 2\n"),
+            0
+        );
+        assert_ne!(errors("if a:\n    x = 1\ny = 1\n    z = 2\n"), 0);
+    }
+}

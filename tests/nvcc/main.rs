@@ -125,6 +125,19 @@ fn the_lane_is_taken_modulo_32() {
     );
 }
 
+/// What the other tests rely on.
+#[test]
+fn an_object_tells_what_it_holds() {
+    let Some(toolchain) = toolchain() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("small.cu"), "__global__ void small() {}\n").expect("a file can be written");
+    let values = ["arch=compute_90,code=sm_90", "arch=compute_120,code=[sm_120,compute_120]"];
+    let flags: Vec<String> = values.iter().flat_map(|value| ["-gencode", value].map(String::from)).collect();
+    let compiled = toolchain.compile(folder.path(), "small.cu", &flags);
+    let object = compiled.object.unwrap_or_else(|| panic!("{}", compiled.said));
+    assert_eq!(fatbin::codes(&object), ["compute_120", "sm_120", "sm_90"]);
+}
+
 /// The two older shapes of the kernel.
 #[test]
 fn older_releases_compile() {

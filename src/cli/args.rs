@@ -54,7 +54,7 @@ pub struct Everywhere {
     /// A folder of private patch sets (SET/upstream.toml, SET/PATCH.toml); can be repeated
     #[arg(long, global = true, value_name = "DIR")]
     pub patchsets: Vec<PathBuf>,
-    /// No progress and no notes
+    /// Only the answer and errors: no progress, no notes; of apply and diff, no tables
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// More: the places that each op speaks of
@@ -190,7 +190,7 @@ pub struct WishArgs {
     /// The CUDA toolkits that it must build with; patches that they need are chosen
     #[arg(long, value_name = "VERSION", num_args = 1.., value_delimiter = ',')]
     pub cuda: Vec<Toolkit>,
-    /// The PyTorch that it must build with
+    /// The PyTorch that it must build with; patches that it needs are chosen
     #[arg(long, value_name = "VERSION")]
     pub torch: Option<Tag>,
     /// Ask this machine for what is not given: GPUs, toolkit, PyTorch, packages
@@ -199,7 +199,7 @@ pub struct WishArgs {
     /// The Python whose packages --host reads [default: the active environment's]
     #[arg(long, value_name = "PYTHON", requires = "host")]
     pub python: Option<PathBuf>,
-    /// Use these patches too
+    /// Use these patches too; `mambapatch list UPSTREAM` shows them
     #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
     pub patch: Vec<String>,
     /// Do not use these patches

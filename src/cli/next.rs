@@ -28,7 +28,7 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
             text.push_str(&format!("  {}\n", paint(DIM, &format!("    # {why}"))));
         }
     };
-    add(&format!("cd {}", quoted(checkout.folder())), "");
+    // The partner comes before `cd`: its checkout belongs beside this one, not into it.
     let known = *version != SourceVersion::Unknown;
     for partner in upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version)) {
         let why = format!(
@@ -37,6 +37,7 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
         );
         add(&patch_partner(partner, planned.bound.request), &why);
     }
+    add(&format!("cd {}", quoted(checkout.folder())), "");
     add(
         &build(upstream, version),
         "compiles this tree: no downloaded wheel, the installed torch, no cached wheel",

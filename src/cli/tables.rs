@@ -23,7 +23,12 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         })
         .collect();
     if rows.is_empty() {
-        return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, "these flags choose no patch"));
+        let none = if plan.patches.is_empty() {
+            "these flags choose no patch"
+        } else {
+            "the patches that were chosen have no op for this release"
+        };
+        return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, none));
     }
     let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
     for report in reports {

@@ -31,11 +31,9 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
     // The partner comes before `cd`: its checkout belongs beside this one, not into it.
     let known = *version != SourceVersion::Unknown;
     for partner in upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version)) {
-        let why = format!(
-            "this release {}: it works with '{}{}', patched and built the same way",
-            partner.why, partner.distribution, partner.versions
-        );
-        add(&patch_partner(partner, planned.bound.request), &why);
+        let (command, how) = partner_command(partner, planned.bound.request);
+        let works = format!("it works with '{}{}'{how}", partner.distribution, partner.versions);
+        add(&command, &format!("this release {}: {works}", partner.why));
     }
     add(&format!("cd {}", quoted(checkout.folder())), "");
     add(
@@ -45,15 +43,20 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
     text
 }
 
-/// The command that patches the newest release that works together with the target, for the same GPUs and toolkits.
-fn patch_partner(partner: &WorksWith, request: &Request) -> String {
+/// The command that patches the newest release that works together with the target, for the same GPUs and toolkits, and
+/// how it goes on; where none are named, the command that installs it.
+fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static str) {
     let newest = partner.newest.as_ref().map(|tag| format!("@{tag}")).unwrap_or_default();
     let same = Request {
         wish: request.wish.clone(),
         environment: request.environment.clone(),
         ..Request::default()
     };
-    format!("mambapatch apply {}{newest} {}", partner.distribution, parameters(&same))
+    let (name, flags) = (&partner.distribution, parameters(&same));
+    if flags.is_empty() {
+        return (format!("pip install --no-build-isolation --no-deps '{name}{}'", partner.versions), "");
+    }
+    (format!("mambapatch apply {name}{newest} {flags}"), ", patched and built the same way")
 }
 
 /// The command that compiles a tree of an upstream.

@@ -16,7 +16,7 @@ fn a_new_checkout_with_a_branch_and_a_commit_per_patch() {
     run.shows(&["+++ b/setup.py", "+++ b/csrc/selective_scan/reverse_scan.cuh"])
         .says(&["changed", "effect", "done: branch mambapatch/v2.2.4+sm120+cuda13.0 in ", ", 2 commits\n"])
         .says(&[
-            "\nnext\n",
+            "\nnext\n  mambapatch apply causal-conv1d@v1.5.0.post8 --add-arch 120 --cuda 13.0\n",
             "  cd ",
             "causal-conv1d>=1.2.0",
             "MAMBA_FORCE_BUILD=TRUE pip install --no-build-isolation",

@@ -61,7 +61,7 @@ fn a_release_is_only_shown() {
         "{run}"
     );
     run.says(&["outcome\n", "effect\n", "  12.8  53 62 70 72 80 87 90      … +120\n"])
-        .says(&["mamba-ssm/cuda-13 (cuda)"])
+        .says(&["mamba-ssm/cuda-13 (--cuda)"])
         .omits(&["@@"]);
 }
 

@@ -16,6 +16,19 @@ pub struct Pattern {
     pub(super) words: Vec<String>,
 }
 
+/// The kind of a node: its name, and the number by which the grammar's nodes are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub name: String,
+    pub id: u16,
+}
+
+impl Kind {
+    fn of(node: Node<'_>) -> Self {
+        Self { name: node.kind().to_string(), id: node.kind_id() }
+    }
+}
+
 /// What one place of a pattern wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PatternNode {
@@ -26,9 +39,9 @@ pub(super) enum PatternNode {
     /// A string literal with this content, whatever its quotes and prefix.
     Literal(Vec<Piece>),
     /// A node without children.
-    Leaf { kind: String, text: String },
+    Leaf { kind: Kind, text: String },
     /// A node with these children; comments and commas do not count.
-    Branch { kind: String, children: Vec<PatternNode> },
+    Branch { kind: Kind, children: Vec<PatternNode> },
 }
 
 /// A text that is no pattern.
@@ -149,10 +162,10 @@ fn convert(parsed: &Parsed, node: Node<'_>) -> PatternNode {
         return PatternNode::Literal(metavariable::pieces(&content));
     }
     if node.child_count() == 0 {
-        return PatternNode::Leaf { kind: node.kind().to_string(), text };
+        return PatternNode::Leaf { kind: Kind::of(node), text };
     }
     let children = significant_children(node).into_iter().map(|child| convert(parsed, child)).collect();
-    PatternNode::Branch { kind: node.kind().to_string(), children }
+    PatternNode::Branch { kind: Kind::of(node), children }
 }
 
 /// The range between the quotes of a string literal.

@@ -109,7 +109,7 @@ impl Pattern {
         let siblings = siblings.get(..self.nodes.len())?;
         let mut bindings = Bindings::default();
         let all = self.nodes.iter().zip(siblings).all(|(pattern, node)| {
-            let node = if matches!(pattern, PatternNode::Branch { kind, .. } if kind == "expression_statement") {
+            let node = if matches!(pattern, PatternNode::Branch { kind, .. } if kind.name == "expression_statement") {
                 *node
             } else {
                 bare(*node)
@@ -140,7 +140,7 @@ impl Pattern {
         let [PatternNode::Branch { kind, children }] = self.nodes.as_slice() else { return None };
         let [left, _, right] = children.as_slice() else { return None };
         let side = |node: &PatternNode| Pattern { nodes: vec![node.clone()], ..self.clone() };
-        matches!(kind.as_str(), "comparison_operator" | "binary_expression")
+        matches!(kind.name.as_str(), "comparison_operator" | "binary_expression")
             .then(|| (side(left), side(right)))
     }
 
@@ -178,11 +178,11 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &mu
         }
         PatternNode::Leaf { kind, text } => {
             node.child_count() == 0
-                && (node.kind() == kind || (is_name(node.kind()) && is_name(kind)))
+                && (node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind())))
                 && parsed.bytes[node.byte_range()] == *text.as_bytes()
         }
         PatternNode::Branch { kind, children } => {
-            if node.kind() != kind {
+            if node.kind_id() != kind.id {
                 return false;
             }
             match match_list(children, &significant_children(node), parsed, bindings) {

@@ -19,9 +19,9 @@ pub fn reports(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Vec<String> {
         .collect();
     let is_read = |node: &Node<'_>| read.iter().any(|span| span.contains(&node.start_byte()));
     let unread: Vec<Node<'_>> =
-        descendants(parsed.root()).filter(|node| !is_read(node) && is_flag(*node, parsed)).collect();
+        descendants(parsed.root()).filter(|node| is_flag(*node, parsed) && !is_read(node)).collect();
     let options = descendants(parsed.root()).filter(|node| {
-        !is_read(node) && op.options.iter().any(|one| one.match_node(parsed, *node).is_some())
+        op.options.iter().any(|one| one.match_node(parsed, *node).is_some()) && !is_read(node)
     });
     let alone = options.filter(|option| !is_followed(*option, &unread));
     let line = |node: &Node<'_>| line_of(&parsed.bytes, node.start_byte());

@@ -4,4 +4,6 @@
 //! `checkout` (reads and writes source trees), and both by `cli` (arguments in, text out).
 
 pub mod checkout;
+pub mod cli;
 pub mod engine;
+pub mod kernels;

@@ -1,3 +1,5 @@
 //! The command line of mambapatch.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    mambapatch::cli::run()
+}

@@ -241,7 +241,7 @@ fn the_catalogue_of_the_harness() {
 static UNPATCHED: LazyLock<Vec<(Release, SetupRuns)>> =
     LazyLock::new(|| run_releases(Release::setup, &Matrix::default()));
 
-/// Every release at hand with its runs; none without mirrors (and until the index is wired).
+/// Every release at hand with its runs.
 fn run_releases(patch: impl Fn(&Release) -> String, matrix: &Matrix) -> Vec<(Release, SetupRuns)> {
     let releases = releases::releases();
     let setups: Vec<_> = releases

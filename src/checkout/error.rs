@@ -145,7 +145,15 @@ impl CheckoutError {
             Self::IntoOfLocal { .. } => Some("leave out --into".into()),
             Self::Write { .. } => Some("choose another folder: --into DIR".into()),
             Self::NotGit { .. } => Some("--no-commit".into()),
-            Self::NoSuchPath { .. } | Self::NoSource { .. } | Self::WrongHash { .. } => None,
+            Self::NoSuchPath { .. } => {
+                Some("name a folder that is there, or a release such as v2.2.4".into())
+            }
+            Self::NoSource { .. } => {
+                Some("name the folder that setup.py lies in, or a release such as v2.2.4".into())
+            }
+            Self::WrongHash { .. } => {
+                Some("do not trust what came; name another source: --source auto".into())
+            }
         }
     }
 }

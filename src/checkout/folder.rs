@@ -155,7 +155,7 @@ pub fn pkg_info_version(bytes: &[u8]) -> Option<Tag> {
 pub fn write_in_place(
     root: &Path,
     files: &[(String, Vec<u8>)],
-    reverse_patch: &str,
+    reverse_patch: &[u8],
     state: Option<&Path>,
 ) -> Result<Written, FolderError> {
     let mut changes = BTreeMap::new();
@@ -273,7 +273,7 @@ fn replace_all(changes: &[Change<'_>], reverse_patch: &Path, rename: &Rename) ->
 }
 
 /// Stores the reverse patch under a name that tells folder and time.
-fn keep_reverse_patch(root: &Path, patch: &str, state: &Path) -> Result<PathBuf, FolderError> {
+fn keep_reverse_patch(root: &Path, patch: &[u8], state: &Path) -> Result<PathBuf, FolderError> {
     let folder = state.join("reverse");
     let failed = |cause| FolderError::Write { path: folder.clone(), cause };
     fs::create_dir_all(&folder).map_err(failed)?;
@@ -285,7 +285,7 @@ fn keep_reverse_patch(root: &Path, patch: &str, state: &Path) -> Result<PathBuf,
         .suffix(".patch")
         .tempfile_in(&folder)
         .map_err(failed)?;
-    file.write_all(patch.as_bytes()).map_err(failed)?;
+    file.write_all(patch).map_err(failed)?;
     file.keep().map(|(_, path)| path).map_err(|error| failed(error.error))
 }
 

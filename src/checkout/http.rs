@@ -119,7 +119,9 @@ impl Http {
                 HttpError::Unreached { url: shown.clone(), cause: without_credentials(&other.to_string()) }
             }
         };
+        // An archive that a server takes for a compressed tar would come unpacked, and its hash would be wrong.
         let call = self.agent.get(request.url).header("Accept", request.accept);
+        let call = call.header("Accept-Encoding", "identity");
         let mut response =
             call.config().timeout_global(Some(request.patience)).build().call().map_err(failed)?;
         let header = response.headers().get("content-type").and_then(|value| value.to_str().ok());

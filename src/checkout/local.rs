@@ -33,7 +33,7 @@ pub(super) fn open(
     let read = |path: &str| folder::read_one(&full, path);
     let upstream = upstreams.iter().find(|upstream| upstream.is_recognised(&read));
     let tag_prefix = upstream.map_or("v", |upstream| &upstream.tag_prefix);
-    if let Some((repository, below)) = GitRepository::of_checkout(&full, tag_prefix) {
+    if let Some((repository, below)) = GitRepository::of_checkout(&full, tag_prefix)? {
         match repository.head() {
             Ok(_) => return open_work_tree(Found { folder: full, repository, below }, upstreams, places),
             Err(GitError::NoCommit { .. }) => {
@@ -172,7 +172,7 @@ pub(super) fn of_commit(
         upstream,
         version,
         reference: named.reference,
-        origin: Origin::Commit { repository: repository.path().into(), commit: named.commit.clone() },
+        origin: Origin::Commit { repository: repository.path(), commit: named.commit.clone() },
         tags: tags.into_iter().map(|tag| tag.tag).collect(),
         store: Store::Commit { repository, commit: named.commit, files },
         places,

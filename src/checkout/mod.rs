@@ -40,6 +40,8 @@ use search::{Search, upstreams_with};
 pub enum Progress {
     /// Something that the user should know: which source was taken and why.
     Note(String),
+    /// More about a note, for who wants to know all.
+    Detail(String),
     /// Something that may take a while begins.
     Step(String),
     /// Bytes that have come.

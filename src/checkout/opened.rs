@@ -160,6 +160,16 @@ impl Target {
         self.paths().iter().any(|path| path.ends_with(".cu") || path.ends_with(".cuh"))
     }
 
+    /// The git submodules in it, whose files are not; a build may need `git submodule update --init`.
+    pub fn submodules(&self) -> Result<Vec<String>, CheckoutError> {
+        match &self.store {
+            Store::Commit { repository, commit, .. } | Store::WorkTree { repository, commit, .. } => {
+                Ok(repository.submodules(commit)?)
+            }
+            Store::Archive { .. } | Store::Folder { .. } => Ok(Vec::new()),
+        }
+    }
+
     /// Whether it is patched where it lies.
     pub fn is_local(&self) -> bool {
         matches!(self.store, Store::WorkTree { .. } | Store::Folder { .. })

@@ -48,7 +48,7 @@ struct InGit {
 #[derive(Debug, Clone, Copy)]
 pub struct InPlace<'a> {
     /// The patch that undoes it, kept in the user's state folder.
-    pub reverse_patch: &'a str,
+    pub reverse_patch: &'a [u8],
     /// Whether files with changes that are not committed may be written.
     pub allow_dirty: bool,
 }
@@ -70,21 +70,20 @@ impl Target {
             Some(into) => self.places.current_dir.join(into),
             None => self.places.current_dir.join(self.default_folder_name()),
         };
-        if !is_free(&into) {
+        let into: PathBuf = into.components().collect();
+        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
+        if !is_free(&into).map_err(failed)? {
             return self.again(&into).ok_or(CheckoutError::IntoNotEmpty { into });
         }
         let parent = into.parent().unwrap_or(Path::new(".")).to_path_buf();
-        let failed = |cause| CheckoutError::Write { path: into.clone(), cause };
         fs::create_dir_all(&parent).map_err(failed)?;
         let temporary =
             tempfile::Builder::new().prefix(".mambapatch-").tempdir_in(&parent).map_err(failed)?;
         let tree = temporary.path().join("tree");
         fs::create_dir(&tree).map_err(failed)?;
         self.fill(&tree)?;
-        if into.exists() {
-            fs::remove_dir(&into).map_err(failed)?;
-        }
-        fs::rename(&tree, &into).map_err(failed)?;
+        GitRepository::open(&tree, "v")?.mark_prepared(&self.state_id())?;
+        settle(&tree, &into).map_err(failed)?;
         self.made(into, CheckoutState::New)
     }
 
@@ -119,6 +118,14 @@ impl Target {
         }
     }
 
+    /// What a prepared checkout remembers of its target.
+    fn state_id(&self) -> String {
+        match &self.store {
+            Store::Commit { commit, .. } => format!("commit {commit}"),
+            _ => self.import_message(),
+        }
+    }
+
     fn import_message(&self) -> String {
         match &self.store {
             Store::Archive { file_name, .. } => format!("Import {file_name}"),
@@ -146,12 +153,9 @@ impl Target {
 
     /// The checkout that an earlier run made of the same target.
     fn again(&self, into: &Path) -> Option<Checkout> {
-        let (repository, below) = GitRepository::of_checkout(into, "v")?;
-        let known = match &self.store {
-            Store::Commit { commit, .. } => repository.resolve(commit).ok()?.is_some(),
-            _ => self.import_in(&repository).is_some(),
-        };
-        (known && below.is_empty()).then(|| self.made(into.into(), CheckoutState::Again).ok())?
+        let (repository, below) = GitRepository::of_checkout(into, "v").ok()??;
+        let known = below.is_empty() && repository.prepared_for()? == self.state_id();
+        known.then(|| self.made(into.into(), CheckoutState::Again).ok())?
     }
 
     /// The commit in which this archive was imported, by its message, below HEAD.
@@ -248,10 +252,23 @@ impl InGit {
     }
 }
 
-fn is_free(folder: &Path) -> bool {
+/// Moves a finished tree to its place. An empty folder that is there stays the same folder, since someone may stand in
+/// it: it is filled, `.git` last.
+fn settle(tree: &Path, into: &Path) -> io::Result<()> {
+    if !into.exists() {
+        return fs::rename(tree, into);
+    }
+    let names = fs::read_dir(tree)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    let (git, files): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == ".git");
+    files.iter().chain(&git).try_for_each(|name| fs::rename(tree.join(name), into.join(name)))
+}
+
+/// Whether a folder is not there or empty; an error where no folder can be.
+fn is_free(folder: &Path) -> io::Result<bool> {
     match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

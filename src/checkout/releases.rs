@@ -1,6 +1,6 @@
 //! All releases of one upstream, opened one after the other: its repository or its page of the index is looked up once.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::Progress;
@@ -30,7 +30,7 @@ enum Source {
 }
 
 impl Releases {
-    /// Finds the source: the one that has the newest release, as [`super::resolve`] finds it.
+    /// Finds the source as [`super::resolve`] does: the first repository that answers, else the index.
     pub fn open(
         upstream: &UpstreamInfo,
         options: &CheckoutOptions,
@@ -60,7 +60,7 @@ impl Releases {
         let mut search = Search { upstream, wanted: &Wanted::Newest, options, progress, seen: Vec::new() };
         let target = match search.newest_in_git() {
             Err(error) if options.source == SourceChoice::Auto => {
-                progress(Progress::Note(error.to_string()));
+                search.tell(&error, ", so source distributions are used");
                 return Ok(None);
             }
             other => other?,
@@ -81,7 +81,7 @@ impl Releases {
     }
 
     /// The repository on this machine; none where the releases come from the index.
-    pub fn repository(&self) -> Option<&Path> {
+    pub fn repository(&self) -> Option<PathBuf> {
         match &self.source {
             Source::Git { repository, .. } => Some(repository.path()),
             Source::Index { .. } => None,

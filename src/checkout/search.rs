@@ -10,7 +10,7 @@ use super::cache::sha256;
 use super::error::{CheckoutError, UnknownRef};
 use super::git::{self, ClonePlace, GitRepository, RefKind, RemoteError, Resolved};
 use super::http::{self, Http, Request, without_credentials};
-use super::index::{Index, IndexError, choose};
+use super::index::{Index, IndexError, choose, known_releases};
 use super::local::{self, Named, Sdist};
 use super::opened::{Places, Target};
 use super::options::{CheckoutOptions, SourceChoice, is_archive_address};
@@ -51,23 +51,44 @@ impl Search<'_> {
     }
 
     fn anywhere(&mut self) -> Found {
-        let mut failure = None;
+        let mut failures = Vec::new();
         for source in [Self::in_mirror, Self::in_cached_or_new_clone, Self::in_cached_sdists, Self::in_index]
         {
             match source(self) {
-                Ok(Some(target)) => return Ok(Some(target)),
-                Ok(None) => {}
-                Err(error) => {
-                    self.note(error.to_string());
-                    failure = Some(error);
+                Ok(Some(target)) => {
+                    failures
+                        .iter()
+                        .for_each(|error| self.tell(error, ", so the source distribution is used"));
+                    return Ok(Some(target));
                 }
+                Ok(None) => {}
+                Err(error) => failures.push(error),
             }
         }
-        // "Unknown" is only true of what answered.
-        match failure {
-            Some(error) if self.seen.is_empty() => Err(error),
-            _ => Ok(None),
+        // "Unknown" is only true of what answered, and of what it does not have.
+        let last = if self.seen.is_empty() || self.has_seen_it() { failures.pop() } else { None };
+        failures.iter().for_each(|error| self.tell(error, ""));
+        last.map_or(Ok(None), Err)
+    }
+
+    /// Whether a source that failed later on listed the wanted release.
+    fn has_seen_it(&self) -> bool {
+        let version =
+            |tag: &str| tag.strip_prefix(&self.upstream.tag_prefix).unwrap_or(tag).parse::<Tag>().ok();
+        match self.wanted {
+            Wanted::Newest => true,
+            Wanted::Ref(text) => {
+                let wanted = version(text);
+                wanted.is_some() && self.seen.iter().any(|tag| version(tag) == wanted)
+            }
         }
+    }
+
+    /// Tells of a source that failed while another one may have the target: in one line, git's own words beside it.
+    pub fn tell(&mut self, error: &CheckoutError, consequence: &str) {
+        let CheckoutError::Remote(remote) = error else { return self.note(error.to_string()) };
+        self.note(format!("no git repository could be reached ({}){consequence}", remote.reason()));
+        (self.progress)(Progress::Detail(error.to_string()));
     }
 
     fn in_git(&mut self) -> Found {
@@ -175,7 +196,7 @@ impl Search<'_> {
     /// A release whose file the cache holds, without any network. The newest one is only known to the index.
     fn in_cached_sdists(&mut self) -> Found {
         let Some(Some(tag)) = self.wanted_tag() else { return Ok(None) };
-        let index = Index::open(self.options)?;
+        let Ok(index) = Index::open(self.options) else { return Ok(None) };
         let project = &self.upstream.distribution;
         let Some(files) = index.cached_releases(project) else { return Ok(None) };
         let Some(file) = files.iter().find(|file| file.tag == tag) else { return Ok(None) };
@@ -275,8 +296,8 @@ impl Search<'_> {
             return CheckoutError::NoRelease { upstream };
         };
         let seen = self.seen.iter().rev().map(String::as_str);
-        let mut nearest = super::target::nearest(reference, seen, 5);
-        nearest.dedup();
+        let mut once = std::collections::BTreeSet::new();
+        let nearest = super::target::nearest(reference, seen.filter(|tag| once.insert(*tag)), 5);
         let is_folder = self.options.current_dir.join(reference).is_dir();
         let reference = reference.clone();
         CheckoutError::UnknownRef(Box::new(UnknownRef {
@@ -312,17 +333,14 @@ pub(super) fn upstreams_with(
     options: &CheckoutOptions,
     ask: bool,
 ) -> Vec<String> {
-    let mut index = Index::open(options).ok();
+    let mut index = if ask { Index::open(options).ok() } else { None };
     let mut found = Vec::new();
     for upstream in others {
         let version = reference.strip_prefix(&upstream.tag_prefix).unwrap_or(reference);
         let Ok(tag) = version.parse::<Tag>() else { continue };
         let mut known = known_here(upstream, options);
         let project = &upstream.distribution;
-        known.extend(
-            index.iter().filter_map(|index| index.cached_releases(project)).flatten().map(|file| file.tag),
-        );
-        if let (true, false, Some(asked)) = (ask, known.contains(&tag), &index) {
+        if let (false, Some(asked)) = (known.contains(&tag), &index) {
             match asked.releases(project, &mut |_| {}) {
                 Ok(files) => known.extend(files.into_iter().map(|file| file.tag)),
                 // One failure of the network is enough.
@@ -337,7 +355,7 @@ pub(super) fn upstreams_with(
     found
 }
 
-/// The releases in the local mirror and in the cached clone.
+/// The releases in the local mirror, the cached clone and the cached lists of indexes.
 fn known_here(upstream: &UpstreamInfo, options: &CheckoutOptions) -> Vec<Tag> {
     let cache = options.cache();
     let clone = || Some(git::cached_clone(cache.root()?, upstream.git_url.as_deref()?));
@@ -347,5 +365,6 @@ fn known_here(upstream: &UpstreamInfo, options: &CheckoutOptions) -> Vec<Tag> {
         .flatten()
         .filter_map(|place| GitRepository::open(&place, &upstream.tag_prefix).ok());
     let tags = repositories.filter_map(|repository| repository.tags().ok()).flatten();
-    tags.map(|tag| tag.tag).collect()
+    let listed = known_releases(&cache, &upstream.distribution).into_iter().map(|file| file.tag);
+    tags.map(|tag| tag.tag).chain(listed).collect()
 }

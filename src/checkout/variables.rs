@@ -75,6 +75,18 @@ impl Variables {
         })
     }
 
+    /// Where private patch sets lie, in `patchsets`: `MAMBAPATCH_CONFIG`, else the user's configuration folder.
+    pub fn config_folder(&self) -> Option<PathBuf> {
+        self.path("MAMBAPATCH_CONFIG").or_else(|| {
+            self.user_folder(UserFolder {
+                xdg: "XDG_CONFIG_HOME",
+                unix: ".config/mambapatch",
+                mac: "Library/Application Support/mambapatch",
+                windows: "config",
+            })
+        })
+    }
+
     fn user_folder(&self, folder: UserFolder) -> Option<PathBuf> {
         if let Some(base) = self.path(folder.xdg) {
             return Some(base.join("mambapatch"));

@@ -1,15 +1,32 @@
 //! The bytes of a source tree, read before planning.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use super::syntax::language::{Language, ParseFailed, Parsed};
 
 /// Files of a source tree: paths relative to its root, with `/` as separator, and their bytes.
 ///
 /// Bytes are never decoded on the way: CRLF, a BOM, Latin-1 and a missing final newline survive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
-    files: BTreeMap<String, Arc<[u8]>>,
+    files: BTreeMap<String, Arc<File>>,
 }
+
+/// One version of a file, parsed at most once.
+#[derive(Debug)]
+struct File {
+    bytes: Arc<[u8]>,
+    parsed: OnceLock<Result<Parsed, ParseFailed>>,
+}
+
+impl PartialEq for File {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for File {}
 
 impl Sources {
     /// No files at all.
@@ -19,17 +36,31 @@ impl Sources {
 
     /// Adds a file, or replaces the one of the same path.
     pub fn insert(&mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) {
-        self.files.insert(path.into(), bytes.into());
+        let file = File { bytes: bytes.into(), parsed: OnceLock::new() };
+        self.files.insert(path.into(), Arc::new(file));
     }
 
     /// The bytes of one file.
     pub fn get(&self, path: &str) -> Option<&Arc<[u8]>> {
-        self.files.get(path)
+        self.files.get(path).map(|file| &file.bytes)
+    }
+
+    /// One file, parsed; `None` where it is absent or no grammar reads it.
+    pub fn parsed(&self, path: &str) -> Option<Result<&Parsed, ParseFailed>> {
+        let language = Language::of_path(path)?;
+        let file = self.files.get(path)?;
+        let parsed = file.parsed.get_or_init(|| Parsed::new(language, file.bytes.clone()));
+        Some(parsed.as_ref().map_err(|failed| *failed))
     }
 
     /// All files in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
-        self.files.iter().map(|(path, bytes)| (path.as_str(), bytes))
+        self.files.iter().map(|(path, file)| (path.as_str(), &file.bytes))
+    }
+
+    /// All files with their bytes, by which equal trees can be told.
+    pub fn contents(&self) -> Vec<(String, Arc<[u8]>)> {
+        self.iter().map(|(path, bytes)| (path.to_string(), bytes.clone())).collect()
     }
 
     /// All paths, ordered.

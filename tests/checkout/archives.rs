@@ -121,6 +121,35 @@ fn bombs_are_stopped_while_unpacking() {
     assert_eq!(error.to_string(), "a.tar.gz unpacks to more than 100 entries");
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn no_bytes_at_all_make_it_panic(places in proptest::collection::vec((0..4096usize, 0..=255u8), 1..8)) {
+        let tar = tar_gz(&[("a-1/x", b"content"), ("a-1/d/y", b"more")]);
+        let mut plain = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&tar[..]), &mut plain).expect("gzip");
+        let zip = zip(&[("a-1/x", 0o644, b"content"), ("a-1/d/y", 0o755, b"more")]);
+        for (name, whole) in [("a.tar.gz", &tar), ("a.tar", &plain), ("a.zip", &zip)] {
+            let mut bytes = whole.clone();
+            for (at, byte) in &places {
+                let at = at % bytes.len();
+                bytes[at] = *byte;
+            }
+            if name == "a.tar" {
+                let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                gzip.write_all(&bytes).expect("gzip");
+                bytes = gzip.finish().expect("gzip");
+            }
+            let read = unpack(if name == "a.zip" { name } else { "a.tar.gz" }, &bytes);
+            for file in read.iter().flat_map(|archive| &archive.files) {
+                proptest::prop_assert!(!file.path.contains("..") || !file.path.split('/').any(|part| part == ".."));
+                proptest::prop_assert!(!file.path.starts_with('/'));
+            }
+        }
+    }
+}
+
 #[test]
 fn broken_archives_say_so() {
     let whole = tar_gz(&[("a-1/x", &(0..40_000u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>())]);

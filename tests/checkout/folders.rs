@@ -17,7 +17,7 @@ fn files_are_replaced_whole_and_the_reverse_patch_is_kept() {
         fs::set_permissions(root.path().join("setup.py"), fs::Permissions::from_mode(0o751)).expect("mode");
     }
     let changes = [change("setup.py", "new\r\n"), change("csrc/new.cu", "x")];
-    let written = write_in_place(root.path(), &changes, "--- reverse", Some(state.path())).expect("written");
+    let written = write_in_place(root.path(), &changes, b"--- reverse", Some(state.path())).expect("written");
     assert_eq!(written.files, ["csrc/new.cu", "setup.py"]);
     assert_eq!(fs::read(root.path().join("setup.py")).expect("read"), b"new\r\n");
     let kept = written.reverse_patch.expect("kept");
@@ -30,7 +30,7 @@ fn files_are_replaced_whole_and_the_reverse_patch_is_kept() {
         assert_eq!(mode("setup.py"), 0o751);
         assert_eq!(mode("csrc/new.cu") & 0o600, 0o600);
     }
-    let again = write_in_place(root.path(), &changes, "--- reverse", Some(state.path())).expect("again");
+    let again = write_in_place(root.path(), &changes, b"--- reverse", Some(state.path())).expect("again");
     assert!(again.files.is_empty() && again.reverse_patch.is_none());
 }
 
@@ -41,7 +41,7 @@ fn a_failure_changes_nothing() {
     fs::write(root.path().join("file"), "").expect("write");
     // `file` is no folder: the temporary file beside `file/b` cannot be made, whoever asks.
     let error =
-        write_in_place(root.path(), &[change("a", "new"), change("file/b", "x")], "", Some(state.path()));
+        write_in_place(root.path(), &[change("a", "new"), change("file/b", "x")], b"", Some(state.path()));
     assert!(error.is_err());
     assert_eq!(fs::read_to_string(root.path().join("a")).expect("read"), "old");
     assert_eq!(fs::read_dir(root.path()).expect("list").count(), 2);
@@ -57,12 +57,12 @@ fn a_read_only_file_and_a_path_out_are_refused() {
     let mut permissions = fs::metadata(&file).expect("file").permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&file, permissions).expect("read-only");
-    let write = |path| write_in_place(root.path(), &[change(path, "x")], "", Some(state.path()));
+    let write = |path| write_in_place(root.path(), &[change(path, "x")], b"", Some(state.path()));
     assert!(matches!(write("a"), Err(FolderError::Write { .. })));
     for path in ["../x", "/x", ".git/config"] {
         assert!(matches!(write(path), Err(FolderError::Path { .. })), "{path}");
     }
-    let error = write_in_place(root.path(), &[change("b", "x")], "", None).expect_err("no state");
+    let error = write_in_place(root.path(), &[change("b", "x")], b"", None).expect_err("no state");
     assert!(error.hint().expect("hint").starts_with("MAMBAPATCH_STATE="));
 }
 
@@ -78,7 +78,7 @@ fn links_are_neither_read_nor_written() {
     assert!(read(root.path(), &["out/secret".into()], &|_| true).is_err());
     for path in ["out/secret", "file", "out/new"] {
         let error =
-            write_in_place(root.path(), &[change(path, "x")], "", Some(other.path())).expect_err(path);
+            write_in_place(root.path(), &[change(path, "x")], b"", Some(other.path())).expect_err(path);
         assert!(matches!(error, FolderError::NotAFile { .. }), "{error}");
     }
     assert_eq!(fs::read_to_string(other.path().join("secret")).expect("read"), "s");

@@ -58,7 +58,7 @@ fn release(toolkit: &str) -> Toolkit {
 }
 
 /// The law of `--add-arch`: exactly the toolkits from `since` on compile it, whatever they did before.
-pub fn added(arch: &str, since: &str) -> impl Fn(&str, &[String]) -> Vec<String> {
+pub fn added(arch: &str, since: &str) -> impl Fn(&str, &[String]) -> Vec<String> + use<> {
     let (arch, since) = (arch.to_string(), release(since));
     move |toolkit, before| {
         let (served, mut wanted): (Vec<_>, Vec<_>) =
@@ -71,7 +71,7 @@ pub fn added(arch: &str, since: &str) -> impl Fn(&str, &[String]) -> Vec<String>
 }
 
 /// The law of `--only-arch`: these, each from its toolkit on, and nothing else.
-pub fn only(wanted: &[(&str, &str)]) -> impl Fn(&str, &[String]) -> Vec<String> {
+pub fn only(wanted: &[(&str, &str)]) -> impl Fn(&str, &[String]) -> Vec<String> + use<> {
     let wanted: Vec<_> = wanted.iter().map(|(arch, since)| (arch.to_string(), release(since))).collect();
     move |toolkit, before| {
         let known = wanted.iter().filter(|(_, since)| release(toolkit) >= *since);

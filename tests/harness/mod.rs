@@ -11,16 +11,30 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of the harness")]
 
+use std::io::Write;
+
 pub mod flags;
 pub mod laws;
 pub mod releases;
 pub mod runs;
+pub mod wish;
+
+/// Prints a line that the test runner does not hold back, as it does with the output of tests that pass.
+pub fn say(line: &str) {
+    // One write a line: the tests of a file run side by side.
+    let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Whether a variable of the environment is `1`.
+pub fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| value == "1")
+}
 
 /// Prints `N of M` and fails with every fault that was found, one a line.
 pub fn tally(what: &str, cases: impl IntoIterator<Item = (String, Vec<String>)>) {
     let cases: Vec<_> = cases.into_iter().collect();
     let faults: Vec<&str> = cases.iter().flat_map(|(_, faults)| faults).map(String::as_str).collect();
     let good = cases.iter().filter(|(_, faults)| faults.is_empty()).count();
-    println!("{what}: {good} of {}", cases.len());
+    say(&format!("{what}: {good} of {}", cases.len()));
     assert!(faults.is_empty(), "{what}: {good} of {}\n{}", cases.len(), faults.join("\n"));
 }

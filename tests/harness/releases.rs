@@ -2,14 +2,25 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use git2::{ObjectType, Oid, Repository, Tree};
+use mambapatch::checkout::http::HttpError;
+use mambapatch::checkout::index::IndexError;
+use mambapatch::checkout::{CheckoutError, CheckoutOptions, Progress, Releases, SourceChoice, UpstreamInfo};
 use mambapatch::engine::source::Sources;
 use mambapatch::engine::tag::Tag;
 
+use super::{is_set, say};
+
 /// The variable that names the folder of local mirrors.
 pub const MIRRORS: &str = "MAMBAPATCH_MIRRORS";
+
+/// The variable that says that tests without the package index are wanted.
+pub const OFFLINE: &str = "MAMBAPATCH_OFFLINE_TESTS";
+
+/// Fewer source distributions than this are not all of them.
+const SDISTS_AT_LEAST: usize = 40;
 
 /// An upstream, and how its git repository and its Python package are called.
 pub struct Upstream {
@@ -31,7 +42,21 @@ pub const UPSTREAMS: [Upstream; 2] = [
     },
 ];
 
-/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py`.
+impl Upstream {
+    /// What looking for its source distributions needs.
+    fn info(&self) -> UpstreamInfo {
+        UpstreamInfo {
+            id: self.name.to_string(),
+            distribution: self.name.to_string(),
+            git_url: None,
+            recognise: Vec::new(),
+            tag_prefix: "v".to_string(),
+        }
+    }
+}
+
+/// One release, with the files that patches touch: setup.py, pyproject.toml, `csrc/`, the package's `__init__.py` and
+/// `utils/generation.py`.
 #[derive(Debug, Clone)]
 pub struct Release {
     /// The distribution's name: `mamba-ssm`.
@@ -60,14 +85,22 @@ impl Release {
     }
 }
 
-/// Every release that can be had: those of the mirrors, when there are any, and those of the index.
+/// Every release that can be had: those of the mirrors, when there are any, and those of the index. Read once.
+///
+/// Nothing from the index is a failure, so that no test passes on nothing; `MAMBAPATCH_OFFLINE_TESTS=1` allows it.
 pub fn releases() -> Vec<Release> {
-    let mut all = mirrors().map(|folder| from_mirrors(&folder)).unwrap_or_default();
-    all.extend(from_index());
-    if all.is_empty() {
-        eprintln!("no real release is at hand: {MIRRORS} is not set");
-    }
-    all
+    static ALL: LazyLock<Vec<Release>> = LazyLock::new(|| {
+        let mut all = mirrors().map(|folder| from_mirrors(&folder)).unwrap_or_default();
+        let sdists = from_index();
+        assert!(
+            sdists.len() >= SDISTS_AT_LEAST || offline_is_wanted(),
+            "{} source distributions on the package index; {OFFLINE}=1 runs the tests without them",
+            sdists.len()
+        );
+        all.extend(sdists);
+        all
+    });
+    ALL.clone()
 }
 
 /// The folder that `MAMBAPATCH_MIRRORS` names.
@@ -75,14 +108,68 @@ pub fn mirrors() -> Option<PathBuf> {
     std::env::var_os(MIRRORS).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Every release that the package index offers as a source distribution, oldest first, versions as the index
-/// writes them (`2.2.4`).
+/// Whether `MAMBAPATCH_OFFLINE_TESTS=1` says that the index is not to be asked.
+pub fn offline_is_wanted() -> bool {
+    is_set(OFFLINE)
+}
+
+/// Every release that the user's package index offers as a source distribution, oldest first, versions as the index
+/// writes them (`2.2.4`). They are kept in the user's cache folder. Only the paths for which [`is_wanted`] holds are
+/// read.
 ///
-/// Not wired yet. Whoever wires it to `mambapatch::checkout` keeps the signature: no argument (the index is the
-/// user's own), and a panic that names the release when one cannot be fetched or unpacked; no index at all (an
-/// offline machine) is an empty list and a line on stderr. Only the paths for which [`is_wanted`] holds are kept.
+/// A release that cannot be fetched or unpacked is a panic that names it. Where no index is reached the list is empty,
+/// and that is said aloud.
 pub fn from_index() -> Vec<Release> {
-    Vec::new()
+    UPSTREAMS.iter().flat_map(of_index).collect()
+}
+
+fn of_index(upstream: &Upstream) -> Vec<Release> {
+    let mut options = CheckoutOptions::of_process();
+    options.source = SourceChoice::Sdist;
+    options.offline = offline_is_wanted();
+    let progress = &mut |said: Progress| match said {
+        Progress::Note(note) => say(&format!("{}: {note}", upstream.name)),
+        Progress::Detail(_) | Progress::Step(_) | Progress::Bytes { .. } => {}
+    };
+    let found = match Releases::open(&upstream.info(), &options, progress) {
+        Ok(found) => found,
+        Err(error) if is_out_of_reach(&error) => {
+            say(&format!("NO SOURCE DISTRIBUTION of {} is tested: {error}", upstream.name));
+            return Vec::new();
+        }
+        Err(error) => panic!("{} on the package index: {error}", upstream.name),
+    };
+    found.tags().iter().filter_map(|tag| sdist(upstream, &found, tag, progress)).collect()
+}
+
+fn sdist(
+    upstream: &Upstream,
+    found: &Releases,
+    tag: &Tag,
+    progress: &mut dyn FnMut(Progress),
+) -> Option<Release> {
+    let name = format!("{} {tag}", upstream.name);
+    let target = match found.release(tag, progress) {
+        Ok(target) => target,
+        Err(error) if offline_is_wanted() && is_out_of_reach(&error) => {
+            say(&format!("{name} is NOT TESTED: {error}"));
+            return None;
+        }
+        Err(error) => panic!("{name}: {error}"),
+    };
+    let files =
+        target.read(&|path| is_wanted(upstream, path)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    Some(Release { upstream: upstream.name.to_string(), version: tag.to_string(), files })
+}
+
+/// Whether the machine is offline: no index is known or reached, or none may be asked.
+fn is_out_of_reach(error: &CheckoutError) -> bool {
+    matches!(
+        error,
+        CheckoutError::Index(
+            IndexError::NoIndex | IndexError::Offline { .. } | IndexError::Http(HttpError::Unreached { .. })
+        )
+    )
 }
 
 /// Every tag of every mirror in a folder, in the order of their versions, then `main`.
@@ -118,7 +205,9 @@ fn refs(repo: &Repository) -> Vec<String> {
 pub fn is_wanted(upstream: &Upstream, path: &str) -> bool {
     ["setup.py", "pyproject.toml"].contains(&path)
         || path.starts_with("csrc/")
-        || path == format!("{}/__init__.py", upstream.package)
+        || ["__init__.py", "utils/generation.py"]
+            .map(|file| format!("{}/{file}", upstream.package))
+            .contains(&path.to_string())
 }
 
 /// Reads releases of one mirror; a blob that many of them have is held once.

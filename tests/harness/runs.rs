@@ -1,7 +1,9 @@
 //! What a setup.py would give to nvcc, by tests/standins/run_setup.py.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 
 use mambapatch::engine::source::Sources;
@@ -183,8 +185,24 @@ pub struct Request {
     pub file: Option<String>,
 }
 
-/// Runs the setup.py of each source tree (with a name for reports) in every environment of the matrix.
+/// Runs the setup.py of each source tree (with a name for reports) in every environment of the matrix; trees that
+/// differ in nothing but their kernels are run once.
 pub fn run(setups: &[(String, Sources)], matrix: &Matrix) -> Vec<SetupRuns> {
+    let mut numbers = HashMap::new();
+    let mut distinct = Vec::new();
+    let number = |(name, sources): &(String, Sources)| {
+        *numbers.entry(read_by_setup(sources)).or_insert_with(|| {
+            distinct.push((name.clone(), sources.clone()));
+            distinct.len() - 1
+        })
+    };
+    let numbers: Vec<usize> = setups.iter().map(number).collect();
+    let runs = run_distinct(&distinct, matrix);
+    let named = setups.iter().zip(numbers).map(|((name, _), number)| named(name, runs[number].runs.clone()));
+    named.collect()
+}
+
+fn run_distinct(setups: &[(String, Sources)], matrix: &Matrix) -> Vec<SetupRuns> {
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = setups.len().div_ceil(workers).clamp(1, 100);
     thread::scope(|scope| {
@@ -225,9 +243,14 @@ fn named(name: &str, runs: Vec<Run>) -> SetupRuns {
     SetupRuns { name: name.to_string(), runs }
 }
 
-/// Writes what a setup.py may read, without the kernels.
+/// What a setup.py may read: all but the kernels.
+fn read_by_setup(sources: &Sources) -> Vec<(String, Arc<[u8]>)> {
+    let read = sources.iter().filter(|(path, _)| !path.starts_with("csrc/"));
+    read.map(|(path, bytes)| (path.to_string(), bytes.clone())).collect()
+}
+
 fn write(sources: &Sources, folder: &Path) -> PathBuf {
-    for (path, bytes) in sources.iter().filter(|(path, _)| !path.starts_with("csrc/")) {
+    for (path, bytes) in read_by_setup(sources) {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");
         std::fs::write(path, bytes).expect("a file can be written");

@@ -37,6 +37,13 @@ class CUDAExtension(Extension):
     kind = "cuda"
 
 
+class CUDAExtensionNowhere(CUDAExtension):
+    """The same where neither CUDA nor ROCm is found: torch asks for CUDA_HOME at once, not only to compile."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise OSError("CUDA_HOME environment variable is not set. Please set it to your CUDA install root.")
+
+
 class CppExtension(Extension):
     """torch.utils.cpp_extension.CppExtension: nothing of it reaches nvcc."""
 
@@ -168,9 +175,10 @@ def _torch_cuda(environment: Environment) -> Dict[str, Any]:
 
 
 def _cpp_extension(environment: Environment) -> Dict[str, Any]:
+    found = environment.hip or environment.cuda_home is not None
     return {
         "BuildExtension": BuildExtension,
-        "CUDAExtension": CUDAExtension,
+        "CUDAExtension": CUDAExtension if found else CUDAExtensionNowhere,
         "CppExtension": CppExtension,
         "CUDA_HOME": environment.cuda_home,
         "HIP_HOME": environment.rocm_home,

@@ -18,6 +18,9 @@ use crate::engine::tag::{SourceVersion, Tag};
 /// The trailer by which a commit of this program is known: it does not make a release another version.
 pub const TRAILER: &str = "Mambapatch-Version";
 
+/// The key in a repository's own configuration that tells what it was prepared for.
+const PREPARED: &str = "mambapatch.prepared";
+
 /// Why a repository could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -28,6 +31,12 @@ pub enum GitError {
         path: PathBuf,
         /// What git2 said.
         cause: String,
+    },
+    /// It belongs to another user, and git's configuration does not trust it.
+    #[error("{} belongs to another user", path.display())]
+    NotTrusted {
+        /// The repository.
+        path: PathBuf,
     },
     /// Something in it cannot be read: an object is absent, a reference broken.
     #[error("cannot read {what} in {}: {cause}", path.display())]
@@ -118,6 +127,9 @@ impl GitError {
             Self::Filtered { .. } => Some("--no-commit".into()),
             Self::NoCommit { .. } => Some("--no-commit".into()),
             Self::Read { path, .. } => Some(format!("git -C {} fsck", path.display())),
+            Self::NotTrusted { path } => {
+                Some(format!("git config --global --add safe.directory {}", path.display()))
+            }
             Self::Open { .. } | Self::NotAFile { .. } => None,
         }
     }
@@ -180,32 +192,30 @@ impl std::fmt::Debug for GitRepository {
 impl GitRepository {
     /// Opens the repository at exactly this folder. `tag_prefix` stands before the version in its tags' names.
     pub fn open(path: &Path, tag_prefix: &str) -> Result<Self, GitError> {
-        let failed = |error: git2::Error| GitError::Open { path: path.into(), cause: error.message().into() };
         // A mirror without a configuration file would count as the `.git` of the folder above it.
         let bare = !path.join(".git").exists() && path.join("HEAD").is_file();
         let open = if bare { Repository::open_bare } else { Repository::open };
-        let repository = open(path).map_err(failed)?;
+        let repository = open(path).map_err(|error| unopened(path, &error))?;
         Ok(Self { repository, tag_prefix: tag_prefix.into() })
     }
 
     /// The repository whose checkout this folder is: its work tree's root, or a folder in it with tracked files; with
     /// the path from the root to the folder. An unpacked folder inside someone's repository is none.
-    pub fn of_checkout(folder: &Path, tag_prefix: &str) -> Option<(Self, String)> {
-        let repository = Repository::discover(folder).ok()?;
-        let root = repository.workdir()?.canonicalize().ok()?;
-        let full = folder.canonicalize().ok()?;
-        let below = full.strip_prefix(&root).ok()?.to_str()?.replace('\\', "/");
-        if !below.is_empty() {
-            let inside = format!("{below}/");
-            let index = repository.index().ok()?;
-            index.iter().find(|entry| entry.path.starts_with(inside.as_bytes()))?;
-        }
-        Some((Self { repository, tag_prefix: tag_prefix.into() }, below))
+    pub fn of_checkout(folder: &Path, tag_prefix: &str) -> Result<Option<(Self, String)>, GitError> {
+        let repository = match Repository::discover(folder) {
+            Ok(repository) => repository,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            // What is a checkout but cannot be opened must not be written as if it were none.
+            Err(error) => return Err(unopened(folder, &error)),
+        };
+        let below = path_to_tracked(&repository, folder);
+        Ok(below.map(|below| (Self { repository, tag_prefix: tag_prefix.into() }, below)))
     }
 
     /// Where it lies: the root of the work tree, or the bare repository.
-    pub fn path(&self) -> &Path {
-        self.repository.workdir().unwrap_or_else(|| self.repository.path())
+    pub fn path(&self) -> PathBuf {
+        // Gathered from its parts, it has no `/` at the end.
+        self.repository.workdir().unwrap_or_else(|| self.repository.path()).components().collect()
     }
 
     /// Whether it has no work tree.
@@ -219,7 +229,7 @@ impl GitRepository {
         match head {
             Ok(commit) => Ok(commit.id().to_string()),
             Err(error) if error.code() == ErrorCode::UnbornBranch => {
-                Err(GitError::NoCommit { path: self.path().into() })
+                Err(GitError::NoCommit { path: self.path() })
             }
             Err(error) => Err(self.unreadable("HEAD", &error)),
         }
@@ -344,6 +354,19 @@ impl GitRepository {
         Ok(files)
     }
 
+    /// The paths of a commit's submodules. Their files are never read; a build may need them.
+    pub fn submodules(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let mut found = Vec::new();
+        let walked = self.tree(commit)?.walk(TreeWalkMode::PreOrder, |folder, entry| {
+            if let (0o160_000, Ok(name)) = (entry.filemode(), entry.name()) {
+                found.push(format!("{folder}{name}"));
+            }
+            TreeWalkResult::Ok
+        });
+        walked.map_err(|error| self.unreadable(&format!("the files of {commit}"), &error))?;
+        Ok(found)
+    }
+
     /// The bytes of a blob.
     pub fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
         let blob = self.repository.find_blob(self.oid(id)?);
@@ -389,6 +412,17 @@ impl GitRepository {
         (at.message().ok()?.trim_end() == message).then(|| at.id().to_string())
     }
 
+    /// What [`GitRepository::mark_prepared`] wrote into this repository's own configuration.
+    pub fn prepared_for(&self) -> Option<String> {
+        self.repository.config().ok()?.get_string(PREPARED).ok()
+    }
+
+    /// Remembers that this program made the checkout, and for what: it may be used again for the same.
+    pub fn mark_prepared(&self, what: &str) -> Result<(), GitError> {
+        let marked = self.repository.config().and_then(|mut config| config.set_str(PREPARED, what));
+        marked.map_err(|error| GitError::Write { path: self.path(), cause: error.message().into() })
+    }
+
     /// The folders of its objects: its own, and those that it borrows from.
     pub fn object_folders(&self) -> Vec<PathBuf> {
         let own = self.repository.commondir().join("objects");
@@ -420,6 +454,32 @@ impl GitRepository {
     }
 
     fn unreadable(&self, what: &str, error: &git2::Error) -> GitError {
-        GitError::Read { path: self.path().into(), what: what.into(), cause: error.message().into() }
+        GitError::Read { path: self.path(), what: what.into(), cause: error.message().into() }
+    }
+}
+
+/// The path from the root of the work tree to a folder that is the root or holds tracked files.
+fn path_to_tracked(repository: &Repository, folder: &Path) -> Option<String> {
+    let root = repository.workdir()?.canonicalize().ok()?;
+    let full = folder.canonicalize().ok()?;
+    let below = full.strip_prefix(&root).ok()?.to_str()?.replace('\\', "/");
+    if !below.is_empty() {
+        let inside = format!("{below}/");
+        repository.index().ok()?.iter().find(|entry| entry.path.starts_with(inside.as_bytes()))?;
+    }
+    Some(below)
+}
+
+fn unopened(path: &Path, error: &git2::Error) -> GitError {
+    match error.code() {
+        ErrorCode::Owner => {
+            let found = Repository::discover_path(path, &[] as &[&Path]).ok();
+            let root = found.as_deref().map(|found| match found.file_name() {
+                Some(name) if name == ".git" => found.parent().unwrap_or(found),
+                _ => found,
+            });
+            GitError::NotTrusted { path: root.unwrap_or(path).into() }
+        }
+        _ => GitError::Open { path: path.into(), cause: error.message().into() },
     }
 }

@@ -57,6 +57,19 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// Why, in a few words: what git said, without the address before it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::NoGit { .. } => "git is not installed or cannot be run".into(),
+            Self::TooSlow { seconds, .. } => format!("no answer within {seconds} s"),
+            Self::Failed { message, .. } => {
+                let message = message.strip_prefix("fatal: ").unwrap_or(message);
+                message.rsplit("': ").next().unwrap_or(message).to_string()
+            }
+            Self::Cache { .. } | Self::NoCache => self.to_string(),
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -90,7 +103,7 @@ pub fn mirror(upstream: &UpstreamInfo, variables: &Variables) -> Option<PathBuf>
     }
     names.extend([format!("{}.git", upstream.distribution), upstream.distribution.clone()]);
     let places = names.into_iter().map(|name| folder.join(name));
-    places.into_iter().find(|place| place.is_dir() && git2::Repository::open(place).is_ok())
+    places.into_iter().find(|place| place.join("HEAD").is_file() || place.join(".git").exists())
 }
 
 /// Where the clone of an address lies in the cache.
@@ -218,6 +231,16 @@ mod tests {
         assert_eq!(pair("https://host.test/state-spaces/mamba").as_deref(), Some("state-spaces mamba"));
         assert_eq!(pair("git@host.test:a/b.git").as_deref(), Some("a b"));
         assert_eq!(pair("mamba"), None);
+    }
+
+    #[test]
+    fn a_reason_is_short() {
+        let reason = |message: &str| {
+            RemoteError::Failed { what: "ls-remote", url: "u".into(), message: message.into() }.reason()
+        };
+        let long = "fatal: unable to access 'https://host.test/a/b/': Could not resolve host: host.test";
+        assert_eq!(reason(long), "Could not resolve host: host.test");
+        assert_eq!(reason("fatal: transport 'https' not allowed"), "transport 'https' not allowed");
     }
 
     #[test]

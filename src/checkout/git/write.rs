@@ -107,7 +107,7 @@ impl GitRepository {
             RepositoryState::Clean => return Ok(()),
             other => format!("{other:?}").to_lowercase(),
         };
-        Err(GitError::Busy { path: self.path().into(), what })
+        Err(GitError::Busy { path: self.path(), what })
     }
 
     /// The user's identity, or the tool's own.
@@ -243,7 +243,7 @@ impl GitRepository {
     }
 
     fn unwritable(&self, error: &git2::Error) -> GitError {
-        GitError::Write { path: self.path().into(), cause: error.message().into() }
+        GitError::Write { path: self.path(), cause: error.message().into() }
     }
 }
 

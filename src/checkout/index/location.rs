@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use super::super::http::without_credentials;
 use super::super::variables::Variables;
@@ -51,7 +52,12 @@ impl IndexLocation {
         by_variable
             .or_else(|| from_files(pip_files(variables), read_pip_conf))
             .or_else(|| from_files(uv_files(variables), read_uv_toml))
-            .or_else(|| Some(Self::new(&built_into_pip(variables)?, "the installed pip")))
+            .or_else(|| {
+                // Asking Python takes a tenth of a second; its answer stays the same.
+                static ANSWER: OnceLock<Option<String>> = OnceLock::new();
+                let answer = ANSWER.get_or_init(|| built_into_pip(variables)).as_deref()?;
+                Some(Self::new(answer, "the installed pip"))
+            })
     }
 
     /// The address as it may be shown: without credentials.
@@ -66,7 +72,9 @@ impl IndexLocation {
 impl IndexPlace {
     fn new(text: &str) -> Self {
         if let Some(path) = text.strip_prefix("file://") {
-            return Self::Folder(percent_decoded(path).into());
+            // On Windows the drive stands behind a third slash.
+            let drive = path.as_bytes().get(2) == Some(&b':') && path.starts_with('/');
+            return Self::Folder(percent_decoded(&path[usize::from(drive)..]).into());
         }
         if !text.contains("://") {
             return Self::Folder(text.into());

@@ -96,7 +96,7 @@ impl IndexError {
             Self::WrongHash { .. } => {
                 Some("try again; if it stays so, do not trust this index: --index URL".into())
             }
-            Self::Read { .. } => None,
+            Self::Read { .. } => Some("name another index: --index URL".into()),
             Self::Offline { .. } => Some("run it once without --offline".into()),
         }
     }
@@ -264,6 +264,17 @@ impl Index {
         let key = sha256(self.location.shown().as_bytes());
         format!("index/{}/{}.json", &key[..16], normalised(project))
     }
+}
+
+/// The releases of a project in any list that the cache holds, whichever index it came from.
+pub fn known_releases(cache: &Cache, project: &str) -> Vec<ReleaseFile> {
+    let name = format!("{}.json", normalised(project));
+    let folders = cache.root().and_then(|root| fs::read_dir(root.join("index")).ok());
+    let lists = folders.into_iter().flatten().filter_map(|folder| {
+        let key = folder.ok()?.file_name().into_string().ok()?;
+        page::from_json(project, &cache.get(&format!("index/{key}/{name}"))?, "")
+    });
+    one_a_release(lists.flatten().collect())
 }
 
 /// The file of one release, or of the newest: no pre-release, not withdrawn.

@@ -1,5 +1,7 @@
 //! One project's page of a package index: JSON (PEP 691) or HTML (PEP 503), read into files.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -76,13 +78,12 @@ pub fn to_json(files: &[ReleaseFile]) -> Vec<u8> {
 /// The source distributions on an HTML page; `base` is the page's address.
 pub fn from_html(project: &str, bytes: &[u8], base: &str) -> Vec<ReleaseFile> {
     let text = String::from_utf8_lossy(bytes);
-    let text = pattern(r"(?s)<!--.*?-->").replace_all(&text, "");
-    let base = match pattern(r"(?is)<base\s([^>]*)>").captures(&text) {
+    let text = COMMENT.replace_all(&text, "");
+    let base = match BASE.captures(&text) {
         Some(found) => attribute(&found[1], "href").map_or_else(|| base.into(), |href| join(base, &href)),
         None => base.to_string(),
     };
-    let anchors = pattern(r"(?is)<a\s([^>]*)>(.*?)</a\s*>");
-    anchors.captures_iter(&text).filter_map(|found| anchor(project, &found[1], &base)).collect()
+    ANCHOR.captures_iter(&text).filter_map(|found| anchor(project, &found[1], &base)).collect()
 }
 
 fn anchor(project: &str, attributes: &str, base: &str) -> Option<ReleaseFile> {
@@ -103,8 +104,7 @@ fn anchor(project: &str, attributes: &str, base: &str) -> Option<ReleaseFile> {
 
 /// The value of one attribute of a start tag; an attribute without a value is empty.
 fn attribute(attributes: &str, name: &str) -> Option<String> {
-    let each = pattern(r#"(?s)([^\s=/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?"#);
-    let found = each.captures_iter(attributes).find(|found| found[1].eq_ignore_ascii_case(name))?;
+    let found = ATTRIBUTE.captures_iter(attributes).find(|found| found[1].eq_ignore_ascii_case(name))?;
     let value = found.get(2).or(found.get(3)).or(found.get(4));
     Some(unescaped(value.map_or("", |value| value.as_str())))
 }
@@ -115,7 +115,12 @@ fn unescaped(text: &str) -> String {
     text.replace("&#43;", "+").replace("&amp;", "&")
 }
 
-/// A fixed pattern of this file.
+static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?-->"));
+static BASE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<base\s([^>]*)>"));
+static ANCHOR: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?is)<a\s([^>]*)>"));
+static ATTRIBUTE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?s)([^\s=/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?"#));
+
 fn pattern(text: &'static str) -> Regex {
     Regex::new(text).expect("a fixed pattern")
 }
@@ -123,7 +128,8 @@ fn pattern(text: &'static str) -> Regex {
 /// The address that `reference` means on the page `base`.
 pub fn join(base: &str, reference: &str) -> String {
     let scheme_end = base.find("://").map_or(0, |at| at + 3);
-    if reference.contains("://") {
+    let scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    if reference.split_once("://").is_some_and(|(before, _)| scheme(before)) {
         return super::super::http::without_credentials(reference);
     }
     if let Some(rest) = reference.strip_prefix("//") {
@@ -191,6 +197,7 @@ mod tests {
         assert_eq!(join(base, "../../f/a.zip"), "https://host.test/f/a.zip");
         assert_eq!(join(base, "/a.zip"), "https://host.test/a.zip");
         assert_eq!(join(base, "a.zip"), "https://host.test/simple/mamba-ssm/a.zip");
+        assert_eq!(join(base, "a?u=b://c"), "https://host.test/simple/mamba-ssm/a?u=b://c");
         assert_eq!(join(base, "https://u:p@other.test/a"), "https://other.test/a");
         assert_eq!(join("file:///tmp/i/index.html", "a%20b"), "file:///tmp/i/a%20b");
         assert_eq!(percent_decoded("a%20b%2"), "a b%2");

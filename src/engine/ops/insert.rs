@@ -47,19 +47,19 @@ impl InsertOp {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: "it stands there".to_string() });
         let mut edits: BTreeMap<String, Edits> = BTreeMap::new();
         for (path, bytes) in self.files.of(sources) {
-            let Some(parsed) = parse(path, bytes)? else { continue };
+            let Some(parsed) = parse(sources, path)? else { continue };
             let cures = std::iter::once(&self.written).chain(&self.unless);
-            if let Some(found) = cures.flat_map(|pattern| pattern.find_all(&parsed)).next() {
+            if let Some(found) = cures.flat_map(|pattern| pattern.find_all(parsed)).next() {
                 plan.sites.push(Site::of(path, bytes, found.range.start));
                 continue;
             }
-            let anchors = self.anchor.find_all(&parsed);
+            let anchors = self.anchor.find_all(parsed);
             if anchors.is_empty() {
                 return Err(self.no_anchor(path));
             }
             for found in &anchors {
                 plan.sites.push(Site::of(path, bytes, found.range.start));
-                let edit = self.edit(found, &parsed)?;
+                let edit = self.edit(found, parsed)?;
                 let file = edits.entry(path.to_string()).or_default();
                 file.insert(edit).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
             }

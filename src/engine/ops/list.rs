@@ -44,17 +44,16 @@ impl ListOp {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: format!("`{}` holds them", self.name) });
         let mut how = Vec::new();
         for (path, bytes) in self.files.of(sources) {
-            let Some(parsed) = parse(path, bytes)? else { continue };
+            let Some(parsed) = parse(sources, path)? else { continue };
             let no_list = || self.no_anchor(path, format!("no list named `{}`", self.name));
-            let list = self.value(&parsed).map(|value| List::read(value, &parsed)).ok_or_else(no_list)?;
+            let list = self.value(parsed).map(|value| List::read(value, parsed)).ok_or_else(no_list)?;
             plan.sites.push(Site::of(path, bytes, list.value.start_byte()));
             if list.model().is_none() && wish.wanted().next().is_some() {
                 return Err(self.no_anchor(path, format!("no architecture in `{}`", self.name)));
             }
             let slots = list.settled(wish, &mut how);
             if slots.is_empty() && !list.elements.is_empty() {
-                let why = format!("no architecture would be left in `{}`", self.name);
-                return Err(OpError::Incomplete { why, path: path.to_string() });
+                return Err(OpError::NothingLeft { place: format!("`{}` of {path}", self.name) });
             }
             let edits =
                 list.edits(&slots).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;

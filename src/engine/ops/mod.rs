@@ -10,13 +10,12 @@ pub mod rename;
 pub mod rewrite;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
-use super::syntax::language::{Language, ParseFailed, Parsed};
+use super::syntax::language::{ParseFailed, Parsed};
 use files::Files;
 use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
 
@@ -145,6 +144,12 @@ pub enum OpError {
         /// The file.
         path: String,
     },
+    /// Everything that a list of architectures holds would be dropped.
+    #[error("no architecture would be left in {place}")]
+    NothingLeft {
+        /// The file, or the list.
+        place: String,
+    },
     /// A file that the parser gave up on.
     #[error("{path}: {cause}")]
     Parse {
@@ -211,6 +216,17 @@ impl Op {
         }
     }
 
+    /// The code that it speaks of, with the keys that patch sets use.
+    pub fn parts(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
+            Op::Rewrite(op) => op.parts(),
+            Op::List(op) => vec![("name", op.name.clone())],
+            Op::Gencode(op) => op.parts(),
+            Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
+        }
+    }
+
     /// What it does to these sources.
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         if self.files().of(sources).next().is_none() {
@@ -226,11 +242,10 @@ impl Op {
     }
 }
 
-/// Parses a file of a tree; `None` for a file that no grammar reads.
-fn parse(path: &str, bytes: &Arc<[u8]>) -> Result<Option<Parsed>, OpError> {
-    let Some(language) = Language::of_path(path) else { return Ok(None) };
+/// A file of a tree, parsed; `None` for a file that no grammar reads.
+fn parse<'s>(sources: &'s Sources, path: &str) -> Result<Option<&'s Parsed>, OpError> {
     let failed = |cause| OpError::Parse { path: path.to_string(), cause };
-    Parsed::new(language, bytes.clone()).map(Some).map_err(failed)
+    sources.parsed(path).transpose().map_err(failed)
 }
 
 fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
@@ -238,8 +253,8 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
     let mut how = Vec::new();
     let mut reported = Vec::new();
     for (path, bytes) in op.files.of(sources) {
-        let Some(parsed) = parse(path, bytes)? else { continue };
-        let plan = op.plan(&parsed, aim.wish, aim.toolchain).map_err(|error| in_file(error, path, bytes))?;
+        let Some(parsed) = parse(sources, path)? else { continue };
+        let plan = op.plan(parsed, aim.wish, aim.toolchain).map_err(|error| in_file(error, path, bytes))?;
         whole.sites.push(Site { path: path.to_string(), line: plan.line, text: line_text(bytes, plan.line) });
         how.extend(plan.how);
         whole.remarks.extend(plan.remarks);
@@ -265,11 +280,12 @@ fn gencode_outcome(
     if !how.is_empty() {
         return Outcome::Changed { how };
     }
-    let wanted: Vec<String> = wish.wanted().map(|code: Code| code.label()).collect();
-    let why = if wanted.is_empty() {
-        "every given toolkit takes the flags".to_string()
-    } else {
-        format!("{} compiled already", wanted.join(" "))
+    let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
+    let wanted: Vec<Code> = wish.wanted().collect();
+    let why = match () {
+        () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
+        () if !wish.drop.is_empty() => format!("{} not compiled", labels(&wish.drop)),
+        () => "every given toolkit takes the flags".to_string(),
     };
     Outcome::AlreadySatisfied { why }
 }
@@ -288,6 +304,7 @@ fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {
             why: "the flag shares its line with other code".to_string(),
             site: site(line),
         },
+        GencodeError::NothingLeft => OpError::NothingLeft { place: path },
         GencodeError::Unbound(unbound) => OpError::Unbound(unbound),
         other => OpError::Incomplete { why: other.to_string(), path },
     }

@@ -31,12 +31,12 @@ impl RenameOp {
             if memchr::memmem::find(bytes, self.last_word().as_bytes()).is_none() {
                 continue;
             }
-            let Some(parsed) = parse(path, bytes)? else { continue };
-            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, &parsed))
+            let Some(parsed) = parse(sources, path)? else { continue };
+            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, parsed))
             {
                 return Ok(self.own_definition(Site::of(path, bytes, node.start_byte())));
             }
-            for node in self.uses(&parsed) {
+            for node in self.uses(parsed) {
                 plan.sites.push(Site::of(path, bytes, node.start_byte()));
                 let edit = Edit { range: node.byte_range(), text: self.to.clone().into() };
                 let file = edits.entry(path.to_string()).or_default();

@@ -32,6 +32,8 @@ pub struct RewriteOp {
     pub not_inside: Vec<Pattern>,
     /// A file with a match of one of these is cured already.
     pub unless: Vec<Pattern>,
+    /// What may stand at a place instead of `replace`; such a place is done.
+    pub accept: Vec<Pattern>,
     /// How many places there are, done or not.
     pub expect: Option<RangeInclusive<usize>>,
     /// What a person should do about a reported match.
@@ -59,16 +61,16 @@ impl RewriteOp {
         let mut done = 0;
         let mut cured = None;
         for (path, bytes) in self.files.of(sources) {
-            let Some(parsed) = parse(path, bytes)? else { continue };
-            if let Some(found) = first_of(&self.unless, &parsed) {
+            let Some(parsed) = parse(sources, path)? else { continue };
+            if let Some(found) = first_of(&self.unless, parsed) {
                 cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
                 continue;
             }
-            done += self.replaced.as_ref().map_or(0, |pattern| pattern.find_all(&parsed).len());
-            for found in self.matches(&parsed) {
+            done += self.done(parsed);
+            for found in self.matches(parsed) {
                 plan.sites.push(Site::of(path, bytes, found.range.start));
                 let file = edits.entry(path.to_string()).or_default();
-                self.edit(&found, &parsed, path, file)?;
+                self.edit(&found, parsed, path, file)?;
             }
         }
         edits.retain(|_, edits| !edits.is_empty());
@@ -78,7 +80,30 @@ impl RewriteOp {
         Ok(plan)
     }
 
-    /// Whether at least one place is there, done or not.
+    /// How many places are done.
+    fn done(&self, parsed: &Parsed) -> usize {
+        let forms = self.replaced.iter().chain(&self.accept);
+        let mut places: Vec<Match> = forms.flat_map(|pattern| pattern.find_all(parsed)).collect();
+        places.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+        let mut end = 0;
+        places.retain(|found| {
+            found.range.start >= end && {
+                end = found.range.end;
+                true
+            }
+        });
+        places.len()
+    }
+
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let find = self.find.iter().map(|pattern| ("find", pattern.text.clone()));
+        let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
+        let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        find.chain(replace).chain(advice).collect()
+    }
+
+    /// The places that are left.
     fn matches(&self, parsed: &Parsed) -> Vec<Match> {
         let inside = ranges(&self.inside, parsed);
         let not_inside = ranges(&self.not_inside, parsed);
@@ -219,8 +244,9 @@ mod tests {
             conditions: Vec::new(),
             inside: Vec::new(),
             not_inside: vec![python("$_ if $_ else $_")],
-            unless: vec![python("\"-std=c++20\"")].into_iter().filter(|_| false).collect(),
-            expect: Some(1..=4),
+            unless: Vec::new(),
+            accept: vec![python("\"-std=c++20\"")],
+            expect: Some(2..=4),
             advice: None,
         }
     }
@@ -235,12 +261,21 @@ mod tests {
 
     #[test]
     fn a_rewrite_is_a_fixed_point_and_keeps_the_rest() {
-        let text = "x = ['-O3',  '-std=c++17', # std\n]\n# \"-std=c++17\"\n";
+        let text = "x = ['-O3',  '-std=c++17', # std\n]\ny = '-std=c++20'\n# \"-std=c++17\"\n";
         let (new, _) = plan(&cxx20(), text).expect("plan");
         assert_eq!(new, text.replacen("'-std=c++17'", "'-std=c++20' if NEW else '-std=c++17'", 1));
         let (again, second) = plan(&cxx20(), &new).expect("plan");
         assert_eq!(again, new);
         assert_eq!(second.outcome.word(), "already-satisfied");
+    }
+
+    #[test]
+    fn an_accepted_form_counts_as_a_place_once() {
+        let satisfied = |text: &str| plan(&cxx20(), text).map(|(_, plan)| plan.outcome.word());
+        assert_eq!(satisfied("x = ['-std=c++20']\ny = ['-std=c++20']\n"), Ok("already-satisfied"));
+        let done = "x = ['-std=c++20' if NEW else '-std=c++17']\n";
+        assert!(matches!(satisfied(done), Err(OpError::NoAnchor(_))));
+        assert_eq!(satisfied(&format!("{done}y = '-std=c++20'\n")), Ok("already-satisfied"));
     }
 
     #[test]

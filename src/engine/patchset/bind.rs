@@ -106,10 +106,10 @@ impl<'a> Bound<'a> {
             .collect();
         let possible =
             unknown.iter().filter(|(patch, _)| patch.ops.iter().any(|op| is_for(&op.tags, &version)));
-        let left: Vec<String> = possible.map(|(patch, what)| format!("{} ({what})", patch.id)).collect();
+        let left: Vec<String> =
+            possible.map(|(patch, key)| format!("{} ({})", patch.id, flag_of(key))).collect();
         if !left.is_empty() {
-            let note = "left out, as it is unknown whether the environment needs them";
-            notes.push(format!("{note}: {}", left.join(", ")));
+            notes.push(format!("left out, as nothing tells whether they are needed: {}", left.join(", ")));
         }
         let replaced = patches.iter().filter_map(|bound| {
             let origin = bound.patch.replaced_by.as_ref()?;
@@ -124,6 +124,15 @@ impl<'a> Bound<'a> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
         Aim { wish: &self.request.wish, toolchain }
+    }
+}
+
+/// The flag that tells a key of `needed`.
+fn flag_of(key: &str) -> &'static str {
+    match key {
+        "cuda" => "--cuda",
+        "torch" => "--torch",
+        _ => "--host",
     }
 }
 

@@ -36,6 +36,8 @@ struct Text {
     toml: String,
     /// Where it comes from, if it is not shipped.
     origin: Option<String>,
+    /// Whether it stands in the place of another.
+    replaces: bool,
 }
 
 /// A patch-set file that cannot be used.
@@ -78,7 +80,8 @@ pub enum LoadError {
 impl Texts {
     /// Adds a file; `origin` says where a file comes from that is not shipped.
     pub fn insert(&mut self, path: &str, toml: &str, origin: Option<&str>) {
-        let text = Text { toml: toml.to_string(), origin: origin.map(str::to_string) };
+        let replaces = self.files.contains_key(path);
+        let text = Text { toml: toml.to_string(), origin: origin.map(str::to_string), replaces };
         self.files.insert(path.to_string(), text);
     }
 
@@ -166,7 +169,7 @@ impl Texts {
             why: spec.why.trim().to_string(),
             references: spec.references,
             wanted,
-            replaced_by: text.origin.clone(),
+            replaced_by: text.origin.clone().filter(|_| text.replaces),
         })
     }
 
@@ -226,6 +229,7 @@ impl At<'_> {
                 tags: self.parse("works-with.tags", &spec.tags)?,
                 distribution: spec.distribution.clone(),
                 versions: spec.versions.clone(),
+                newest: spec.newest.clone(),
                 why: spec.why.clone(),
             })
         };
@@ -393,6 +397,7 @@ impl At<'_> {
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
+            accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             advice: spec.advice.clone(),
         })))

@@ -72,6 +72,8 @@ pub struct WorksWith {
     pub distribution: String,
     /// Its releases, as pip takes them.
     pub versions: String,
+    /// The newest of them, by its tag; `None` where the newest of all works.
+    pub newest: Option<String>,
     /// Why.
     pub why: String,
 }

@@ -71,6 +71,8 @@ pub struct WorksWithSpec {
     pub distribution: String,
     /// Its releases, as pip takes them.
     pub versions: String,
+    /// The newest of them, by its tag; absent where the newest of all works.
+    pub newest: Option<String>,
     /// Why.
     pub why: String,
 }
@@ -230,6 +232,9 @@ pub struct RewriteSpec {
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Code that may stand there instead of `replace`; each counts as a place that is done.
+    #[serde(default)]
+    pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
     /// What a person should do.

@@ -21,10 +21,9 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     let new_tokens = tokens(language, new.as_bytes(), 0..new.len());
     let keys = |tokens: &[Token]| tokens.iter().map(|token| token.key.clone()).collect::<Vec<_>>();
     let texts = Texts { bytes, range, old: &old_tokens, new, new_tokens: &new_tokens };
-    similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens))
-        .iter()
-        .filter_map(|op| texts.edit(op))
-        .collect()
+    let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens));
+    let previous = std::iter::once(None).chain(ops.iter().map(Some));
+    ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
 }
 
 struct Texts<'a> {
@@ -36,6 +35,22 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
+    /// Of two ways to insert a bracket before or after an equal one, the one that keeps it on the line of what it
+    /// closes.
+    fn slid(&self, op: DiffOp, previous: Option<&DiffOp>) -> DiffOp {
+        let (DiffOp::Insert { old_index, new_index, new_len }, Some(DiffOp::Equal { len: 2.., .. })) =
+            (op, previous)
+        else {
+            return op;
+        };
+        let same = self.new_tokens[new_index - 1].key == self.new_tokens[new_index + new_len - 1].key;
+        let better = self.new_gap(new_index - 1).is_empty() && !self.old_gap(old_index - 1).is_empty();
+        if same && better && self.old_gap(old_index).is_empty() {
+            return DiffOp::Insert { old_index: old_index - 1, new_index: new_index - 1, new_len };
+        }
+        op
+    }
+
     fn edit(&self, op: &DiffOp) -> Option<Edit> {
         let (old, new) = (op.old_range(), op.new_range());
         match op {
@@ -80,17 +95,23 @@ impl Texts<'_> {
         }
     }
 
+    /// What the new text writes without a gap, as a comma or a bracket, stays with the token before it.
     fn insertion(&self, at: usize, new: Range<usize>) -> Edit {
         let text = self.new_text(new.clone());
         let before = self.new_gap(new.start);
-        match self.old.get(at) {
-            Some(next) => {
+        let previous = at.checked_sub(1).and_then(|index| self.old.get(index));
+        match (previous, self.old.get(at)) {
+            (Some(previous), Some(_)) if before.is_empty() && !self.old_gap(at).is_empty() => {
+                let end = previous.range.end;
+                Edit { range: end..end, text: text.into() }
+            }
+            (_, Some(next)) => {
                 let before = if self.old_gap(at).is_empty() { before } else { "" };
                 let text = format!("{before}{text}{}", self.new_gap(new.end));
                 Edit { range: next.range.start..next.range.start, text: text.into() }
             }
-            None => {
-                let end = self.old.last().map_or(self.range.start, |token| token.range.end);
+            (previous, None) => {
+                let end = previous.map_or(self.range.start, |token| token.range.end);
                 Edit { range: end..end, text: format!("{before}{text}").into() }
             }
         }
@@ -99,9 +120,12 @@ impl Texts<'_> {
     fn deletion(&self, old: Range<usize>, new_next: usize) -> Edit {
         let start = old.start.checked_sub(1).map_or(self.range.start, |before| self.old[before].range.end);
         let end = self.old.get(old.end).map_or(self.range.end, |after| after.range.start);
-        let broken = |gap: &[u8]| gap.iter().any(|byte| *byte == b'\n' || !byte.is_ascii_whitespace());
+        let blank = |gap: &[u8]| gap.iter().all(u8::is_ascii_whitespace);
+        let broken = |gap: &[u8]| gap.contains(&b'\n') || !blank(gap);
         let (before, after) = (self.old_gap(old.start), self.old_gap(old.end));
+        let at_an_end = old.start == 0 || old.end == self.old.len();
         let kept = match () {
+            () if at_an_end && blank(before) && blank(after) => b"",
             () if broken(before) => before,
             () if broken(after) => after,
             () => self.new_gap(new_next).as_bytes(),
@@ -196,7 +220,7 @@ mod tests {
     fn only_the_tokens_that_differ_are_touched() {
         let old = "f(a,\n  // why\n  x.type(),  b)";
         assert_eq!(turned(old, "f(a, x.scalar_type(), b)").0, old.replace("type", "scalar_type"));
-        assert_eq!(turned("f( 'a' )", "f(\"a\", \"b\")"), ("f( 'a' , \"b\")".into(), 1));
+        assert_eq!(turned("f( 'a' )", "f(\"a\", \"b\")"), ("f( 'a', \"b\" )".into(), 1));
     }
 
     #[test]
@@ -204,7 +228,15 @@ mod tests {
         assert_eq!(turned("x + y", "x + z + y").0, "x + z + y");
         assert_eq!(turned("\"a\"", "\"b\" if c else \"a\"").0, "\"b\" if c else \"a\"");
         assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
+        assert_eq!(turned("f(a\n  + b\n)", "f(a + (c or b))").0, "f(a\n  + (c or b)\n)");
         assert_eq!(turned("T *s = g();", "").0, "");
+    }
+
+    #[test]
+    fn a_line_that_goes_at_an_end_of_the_match_leaves_no_blank_line() {
+        assert_eq!(turned("t = A;\n    return t(x);", "return B(x);").0, "return B(x);");
+        assert_eq!(turned("f();\n    g();", "f();").0, "f();");
+        assert_eq!(turned("f();  // why\n  g();", "g();").0, "  // why\n  g();");
     }
 
     proptest::proptest! {

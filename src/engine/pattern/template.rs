@@ -20,6 +20,12 @@ pub struct Unbound {
     pub template: String,
 }
 
+impl std::fmt::Display for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.text.fmt(f)
+    }
+}
+
 impl Template {
     /// A template; blank lines around it do not count.
     pub fn new(text: &str) -> Self {

@@ -6,7 +6,6 @@ use crate::engine::ops::gencode::Compiled;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::select::is_for;
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Language, Parsed};
 use crate::engine::toolkit::Toolkit;
 
 /// What one toolkit compiles.
@@ -35,28 +34,29 @@ fn shown(bound: &Bound<'_>) -> Vec<Toolkit> {
 impl Plan {
     /// A row a toolkit; none where the source names no architecture in a way that the patch set knows.
     pub fn effect(&self, bound: &Bound<'_>) -> Vec<EffectRow> {
-        let rows = shown(bound).into_iter().map(|toolkit| EffectRow {
-            toolkit,
-            before: compiled(bound, &self.before, toolkit),
-            after: compiled(bound, &self.after, toolkit),
-        });
-        let rows: Vec<EffectRow> = rows.collect();
+        let toolkits = shown(bound);
+        let before = compiled(bound, &self.before, &toolkits);
+        let after = if self.is_empty() { before.clone() } else { compiled(bound, &self.after, &toolkits) };
+        let pairs = toolkits.into_iter().zip(before.into_iter().zip(after));
+        let rows: Vec<EffectRow> =
+            pairs.map(|(toolkit, (before, after))| EffectRow { toolkit, before, after }).collect();
         if rows.iter().all(|row| row.before.is_empty() && row.after.is_empty()) { Vec::new() } else { rows }
     }
 }
 
-fn compiled(bound: &Bound<'_>, sources: &Sources, toolkit: Toolkit) -> Vec<Compiled> {
+/// The flags of each toolkit, of all build files together.
+fn compiled(bound: &Bound<'_>, sources: &Sources, toolkits: &[Toolkit]) -> Vec<Vec<Compiled>> {
     let ops = bound.upstream.patches.iter().flat_map(|patch| &patch.ops);
     let gencodes = ops.filter(|op| is_for(&op.tags, &bound.version)).filter_map(|op| match &op.op {
         Op::Gencode(op) => Some(op),
         _ => None,
     });
-    gencodes
-        .flat_map(|op| op.files.of(sources).map(move |file| (op, file)))
-        .filter_map(|(op, (path, bytes))| {
-            let parsed = Parsed::new(Language::of_path(path)?, bytes.clone()).ok()?;
-            Some(op.compiled(&parsed, toolkit, bound.aim().toolchain))
-        })
-        .flatten()
-        .collect()
+    let files = gencodes.flat_map(|op| op.files.of(sources).map(move |(path, _)| (op, path)));
+    let mut all = vec![Vec::new(); toolkits.len()];
+    for (op, path) in files {
+        let Some(Ok(parsed)) = sources.parsed(path) else { continue };
+        let one = op.compiled(parsed, toolkits, bound.aim().toolchain);
+        all.iter_mut().zip(one).for_each(|(flags, more)| flags.extend(more));
+    }
+    all
 }

@@ -3,6 +3,8 @@
 pub mod effect;
 pub mod preview;
 pub mod prove;
+pub mod understood;
+mod unit;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +42,10 @@ pub struct PatchPlan {
     pub ops: Vec<OpReport>,
     /// The files that it changes.
     pub changes: BTreeMap<String, Change>,
+    /// All files as the patch before it left them.
+    pub before: Sources,
+    /// All files as it leaves them.
+    pub after: Sources,
 }
 
 /// What one op found.
@@ -89,6 +95,18 @@ pub enum PlanError {
         /// Where.
         overlap: Overlap,
     },
+    /// Only a part of a unit would land.
+    #[error("{landing} would land without {id}, and both belong to the unit `{unit}`: {why}")]
+    Unit {
+        /// Which unit.
+        unit: String,
+        /// The op that would not land.
+        id: String,
+        /// One that would.
+        landing: String,
+        /// Why it would not.
+        why: String,
+    },
 }
 
 impl PlanError {
@@ -107,9 +125,7 @@ pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
     let mut patches = Vec::new();
     for one in &bound.patches {
         let patch = plan_patch(one, &after, bound)?;
-        for (path, change) in &patch.changes {
-            after.insert(path.clone(), change.after.clone());
-        }
+        after = patch.after.clone();
         patches.push(patch);
     }
     Ok(Plan { patches, before: sources.clone(), after })
@@ -131,11 +147,18 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
             remarks: plan.remarks,
         });
     }
-    let changes = edits.into_iter().filter_map(|(path, edits)| {
-        let before = sources.get(&path)?.clone();
-        let after: Arc<[u8]> = edits.apply(&before).into();
-        Some((path, Change { before, after, edits }))
-    });
+    let changes: BTreeMap<String, Change> = edits
+        .into_iter()
+        .filter_map(|(path, edits)| {
+            let before = sources.get(&path)?.clone();
+            let after: Arc<[u8]> = edits.apply(&before).into();
+            Some((path, Change { before, after, edits }))
+        })
+        .collect();
+    let mut after = sources.clone();
+    for (path, change) in &changes {
+        after.insert(path.clone(), change.after.clone());
+    }
     let patch = bound.patch;
     Ok(PatchPlan {
         id: patch.id.clone(),
@@ -143,7 +166,9 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
         why: patch.why.clone(),
         references: patch.references.clone(),
         ops: reports,
-        changes: changes.collect(),
+        changes,
+        before: sources.clone(),
+        after,
     })
 }
 
@@ -160,19 +185,19 @@ fn plan_ops<'a>(
     for op in ops {
         match op.op.plan(sources, aim) {
             Ok(plan) => planned.push((*op, plan)),
-            Err(cause @ OpError::NoAnchor(_)) if *version == SourceVersion::Unknown => {
-                unfit.push((op, cause))
-            }
+            Err(cause @ OpError::NoAnchor(_)) => unfit.push((op, cause)),
             Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
         }
     }
+    unit::check(&planned, &unfit)?;
+    let known = *version != SourceVersion::Unknown;
     let alone = |op: &PatchOp| {
         let same = |other: &PatchOp| {
             other.op.kind() == op.op.kind() && other.op.files().globs() == op.op.files().globs()
         };
         !planned.iter().any(|(other, _)| same(other))
     };
-    match unfit.into_iter().find(|(op, _)| alone(op)) {
+    match unfit.into_iter().find(|(op, _)| known || alone(op)) {
         Some((op, cause)) => Err(PlanError::Op { id: op.id.clone(), cause }),
         None => Ok(planned),
     }

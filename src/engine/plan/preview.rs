@@ -22,14 +22,9 @@ impl FileDiff {
         let path = &self.path;
         let mut out = format!("diff --git a/{path} b/{path}\n").into_bytes();
         let diff = TextDiff::from_lines(self.before.as_slice(), self.after.as_slice());
-        let mut unified = diff.unified_diff();
-        let hunks = unified.context_radius(3).iter_hunks();
-        for (index, hunk) in hunks.enumerate() {
-            if index == 0 {
-                out.extend_from_slice(format!("--- a/{path}\n+++ b/{path}\n").as_bytes());
-            }
-            // Writing into memory does not fail. (The writer of the whole diff shows bytes that are no UTF-8 as
-            // replacement characters, and `git apply` then finds no place for them.)
+        out.extend_from_slice(format!("--- a/{path}\n+++ b/{path}\n").as_bytes());
+        // Hunk by hunk, since only hunks are written byte for byte. Writing into memory does not fail.
+        for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
             let _ = hunk.to_writer(&mut out);
         }
         out

@@ -1,11 +1,10 @@
 //! Proofs: only a plan that holds what it promises can be written.
 
-use std::sync::Arc;
-
-use super::{Change, Plan, PlanError, plan};
+use super::{Change, PatchPlan, Plan, PlanError, plan};
 use crate::engine::ops::Outcome;
 use crate::engine::patchset::bind::Bound;
-use crate::engine::syntax::language::{Language, Parsed};
+use crate::engine::source::Sources;
+use crate::engine::syntax::language::Parsed;
 
 /// A plan that was proved.
 #[derive(Debug, Clone)]
@@ -59,7 +58,7 @@ impl Plan {
     pub fn prove(self, bound: &Bound<'_>) -> Result<ProvedPlan, ProveError> {
         for patch in &self.patches {
             for (path, change) in &patch.changes {
-                check_syntax(&patch.id, path, change)?;
+                check_syntax(patch, path)?;
                 check_reverse(&patch.id, path, change)?;
             }
         }
@@ -70,16 +69,15 @@ impl Plan {
     }
 }
 
-fn check_syntax(patch: &str, path: &str, change: &Change) -> Result<(), ProveError> {
-    let Some(language) = Language::of_path(path) else { return Ok(()) };
-    let errors = |bytes: &Arc<[u8]>| {
-        Parsed::new(language, bytes.clone()).map_or(usize::MAX, |file| file.syntax_errors())
+fn check_syntax(patch: &PatchPlan, path: &str) -> Result<(), ProveError> {
+    let errors = |sources: &Sources| {
+        sources.parsed(path).map_or(0, |parsed| parsed.map_or(usize::MAX, Parsed::syntax_errors))
     };
-    let (before, after) = (errors(&change.before), errors(&change.after));
+    let (before, after) = (errors(&patch.before), errors(&patch.after));
     if after <= before {
         return Ok(());
     }
-    Err(ProveError::SyntaxErrors { patch: patch.to_string(), path: path.to_string(), before, after })
+    Err(ProveError::SyntaxErrors { patch: patch.id.clone(), path: path.to_string(), before, after })
 }
 
 fn check_reverse(patch: &str, path: &str, change: &Change) -> Result<(), ProveError> {

@@ -1,6 +1,6 @@
 //! The languages that are parsed, and parsed files.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{Node, Parser, Tree};
 
@@ -59,6 +59,7 @@ pub struct Parsed {
     pub bytes: Arc<[u8]>,
     tree: Tree,
     bodies: Vec<Tree>,
+    wrong: OnceLock<Vec<usize>>,
 }
 
 /// A file that the parser gave up on.
@@ -75,7 +76,7 @@ impl Parsed {
             Language::Python => Vec::new(),
             Language::Cpp => macros::parse_bodies(&tree, &text),
         };
-        Ok(Self { language, bytes, tree, bodies })
+        Ok(Self { language, bytes, tree, bodies, wrong: OnceLock::new() })
     }
 
     /// The root of the file.
@@ -108,16 +109,28 @@ impl Parsed {
 
     /// Where the first place begins that is wrong by the grammar.
     pub fn first_error(&self) -> Option<usize> {
-        self.wrong_places().iter().map(Node::start_byte).min()
+        self.wrong_places().iter().min().copied()
     }
 
-    fn wrong_places(&self) -> Vec<Node<'_>> {
-        let mut wrong: Vec<Node<'_>> =
-            descendants(self.root()).filter(|node| node.is_error() || node.is_missing()).collect();
-        if self.language == Language::Python {
-            wrong.extend(indentation::misplaced(self.root(), &self.bytes));
-        }
-        wrong
+    /// Where they begin; looked for once.
+    fn wrong_places(&self) -> &[usize] {
+        self.wrong.get_or_init(|| {
+            let is_wrong = |node: &Node<'_>| node.is_error() || node.is_missing();
+            let unread = self.root().has_error().then(|| descendants(self.root()).filter(is_wrong));
+            let mut wrong: Vec<usize> = unread.into_iter().flatten().map(|node| node.start_byte()).collect();
+            if self.language == Language::Python {
+                let misplaced = indentation::misplaced(self.root(), &self.bytes);
+                wrong.extend(misplaced.iter().map(Node::start_byte));
+            }
+            wrong
+        })
+    }
+
+    /// How many bytes of the file itself lie in places that the grammar could not read.
+    pub fn unread_bytes(&self) -> usize {
+        let errors = descendants(self.root()).filter(Node::is_error);
+        let outermost = errors.filter(|node| !ancestors(*node).any(|ancestor| ancestor.is_error()));
+        outermost.map(|node| node.byte_range().len()).sum()
     }
 
     /// Whether a node overlaps a place that the grammar could not read.

@@ -24,6 +24,11 @@ impl GuardForm {
         Some(Self { template: Template::new(&pattern.text), subject, version, name })
     }
 
+    /// As it was written.
+    pub fn text(&self) -> String {
+        self.template.to_string()
+    }
+
     /// The condition for one toolkit: the first that knows, the last that knows, or the first that refuses.
     pub fn write(&self, bounds: Bounds) -> Result<String, Unbound> {
         self.template.fill(|name| {

@@ -185,9 +185,11 @@ impl GencodeOp {
         Ok(Self { files, entry, entries, options, values, template, from, until, forms })
     }
 
-    /// The text of the entry that it looks for.
-    pub fn looked_for(&self) -> &str {
-        &self.entry.text
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let guards = [("from", &self.from), ("until", &self.until)];
+        let guards = guards.into_iter().filter_map(|(key, form)| Some((key, form.as_ref()?.text())));
+        std::iter::once(("entry", self.entry.text.clone())).chain(guards).collect()
     }
 
     /// What to do so that the arch law holds.
@@ -255,34 +257,43 @@ impl GencodeOp {
         Ok(GencodePlan { edits, how, ..plan })
     }
 
-    /// The flags that a toolkit is given, in order; what a second list of the file repeats is not said again.
-    pub fn compiled(&self, parsed: &Parsed, toolkit: Toolkit, toolchain: Toolchain<'_>) -> Vec<Compiled> {
-        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, &[toolkit]);
+    /// The flags that each toolkit is given, in order; what a second list of the file repeats is not said again.
+    pub fn compiled(
+        &self,
+        parsed: &Parsed,
+        toolkits: &[Toolkit],
+        toolchain: Toolchain<'_>,
+    ) -> Vec<Vec<Compiled>> {
+        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolkits);
         let mut root = read::read(self, parsed, &worlds);
-        let Some(at) = worlds.position(World::Cuda(toolkit)) else { return Vec::new() };
         let own = root.take_own_lists();
-        let mut compiled: Vec<Compiled> = Vec::new();
-        for list in [&root].into_iter().chain(&own) {
-            let reached = list
-                .entries()
-                .into_iter()
-                .filter(|(entry, presence)| entry.defect.is_none() && presence.at(at) != Truth::No);
-            let flags: Vec<Compiled> = reached
-                .map(|(entry, _)| Compiled {
-                    gencode: entry.gencode.clone(),
-                    accepted: toolchain.catalogue.takes(toolkit, &entry.gencode),
-                })
-                .filter(|flag| !compiled.contains(flag))
-                .collect();
-            compiled.extend(flags);
-        }
-        compiled
+        let given = |toolkit: &Toolkit| {
+            let at = worlds.position(World::Cuda(*toolkit));
+            let lists = [&root].into_iter().chain(&own);
+            lists.fold(Vec::new(), |mut compiled: Vec<Compiled>, list| {
+                let flags = given_by(list, at, |gencode| toolchain.catalogue.takes(*toolkit, gencode));
+                let new: Vec<Compiled> = flags.into_iter().filter(|flag| !compiled.contains(flag)).collect();
+                compiled.extend(new);
+                compiled
+            })
+        };
+        toolkits.iter().map(given).collect()
     }
 
     fn no_anchor(&self, parsed: &Parsed, unused: bool) -> GencodeError {
         let nearest = nearest_line(&parsed.bytes);
         GencodeError::NoAnchor { looked_for: self.entry.text.clone(), nearest, unused }
     }
+}
+
+/// The flags that a list gives in one world.
+fn given_by(list: &tree::Block, world: Option<usize>, accepts: impl Fn(&Gencode) -> bool) -> Vec<Compiled> {
+    let reached = |presence: &worlds::Presence| world.is_some_and(|at| presence.at(at) != Truth::No);
+    let entries = list.entries().into_iter();
+    entries
+        .filter(|(entry, presence)| entry.defect.is_none() && reached(presence))
+        .map(|(entry, _)| Compiled { gencode: entry.gencode.clone(), accepted: accepts(&entry.gencode) })
+        .collect()
 }
 
 /// The value of a metavariable in an entry that is written.

@@ -58,11 +58,14 @@ pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: Option<&str>) 
     assigned && !declared("global_statement") && !declared("nonlocal_statement")
 }
 
-/// The functions of a file that nothing in it names: what they add reaches nothing. Where all sites stand in such
+/// The functions of a file that hold sites and that nothing in it names: what they add reaches nothing. Where all sites stand in such
 /// functions, other files must call them.
 pub(super) fn uncalled_functions(parsed: &Parsed, sites: &[Range<usize>]) -> Vec<Range<usize>> {
+    let holds = |function: &Node<'_>| {
+        sites.iter().any(|site| function.start_byte() <= site.start && site.end <= function.end_byte())
+    };
     let functions = descendants(parsed.root()).filter(|node| node.kind() == "function_definition");
-    let plain = functions.filter(|node| {
+    let plain = functions.filter(holds).filter(|node| {
         !ancestors(*node).any(|outer| {
             matches!(outer.kind(), "function_definition" | "class_definition" | "decorated_definition")
         })

@@ -69,7 +69,7 @@ fn added(text: &str, arches: &str, cuda: &[&str]) -> String {
 fn compiled(text: &str, toolkit: &str) -> String {
     let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
     let toolchain = Toolchain { catalogue: Catalogue::shipped(), floor: Toolkit::new(11, 6), cuda: &[] };
-    let all = op().compiled(&parsed, toolkit.parse().expect(toolkit), toolchain);
+    let all = op().compiled(&parsed, &[toolkit.parse().expect(toolkit)], toolchain).remove(0);
     let label = |one: &Compiled| {
         let label = settle::labels(one.gencode.codes.clone());
         if one.accepted { label } else { format!("[{label}]") }

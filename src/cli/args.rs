@@ -1,0 +1,260 @@
+//! The command line as it is typed.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::checkout::SourceChoice;
+use crate::engine::tag::Tag;
+use crate::engine::toolkit::Toolkit;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Patches the sources of CUDA extensions so that they build for today's GPUs, toolkits and PyTorch.
+///
+/// A patch set says what must hold in a source tree; mambapatch works out the smallest edits, proves them, shows the
+/// diff, and then writes a branch.
+#[derive(Debug, Parser)]
+#[command(name = "mambapatch", version, styles = STYLES, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  # mamba-ssm v2.2.4 for an RTX 50xx, in ./mamba-ssm-2.2.4
+  mambapatch apply v2.2.4 --add-arch 120
+  # a checkout of yours, only shown
+  mambapatch diff ./mamba --add-arch 5090 --cuda 13.0
+  # which releases need the patch
+  mambapatch matrix causal-conv1d --add-arch 120")]
+pub struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub everywhere: Everywhere,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Everywhere {
+    /// How the answer is written: human, or json (one document)
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "human", hide_possible_values = true)]
+    pub format: Format,
+    /// When to colour: auto, always, never; NO_COLOR and CLICOLOR_FORCE are honoured
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub color: Color,
+    /// Use only what is on this machine
+    #[arg(long, global = true)]
+    pub offline: bool,
+    /// A folder of private patch sets (SET/upstream.toml, SET/PATCH.toml); can be repeated
+    #[arg(long, global = true, value_name = "DIR")]
+    pub patchsets: Vec<PathBuf>,
+    /// Only the answer and errors: no progress, no notes; of apply and diff, no tables
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// More: the places that each op speaks of
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// How the answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// One JSON document.
+    Json,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Patch a checkout: show the diff, then make a branch with one commit per patch
+    #[command(after_help = "\
+Examples:
+  # a new checkout in ./mamba-ssm-2.2.4
+  mambapatch apply v2.2.4 --add-arch 120
+  mambapatch apply causal-conv1d@v1.4.0 --add-arch B200
+  # what this machine needs
+  mambapatch apply ./mamba --host
+  # into the files, no branch
+  mambapatch apply ./mamba --add-arch 120 --no-commit")]
+    Apply(ApplyArgs),
+    /// Show the same plan, and write nothing
+    #[command(after_help = "\
+Examples:
+  mambapatch diff v2.2.4 --add-arch 120 | git apply
+  mambapatch diff ./mamba --cuda 13.0 --exit-code")]
+    Diff(DiffArgs),
+    /// Show what each op finds, without a diff; exit 1 if something would change
+    Check(PlanArgs),
+    /// Show for every release whether the patches are needed, there already, or lost
+    Matrix(MatrixArgs),
+    /// List upstreams; of one upstream, its releases and patches
+    List(ListArgs),
+    /// Say what a patch or an op does, where, why, and since which release
+    #[command(after_help = "\
+Examples:
+  mambapatch explain mamba-ssm/cuda-13
+  mambapatch explain gpu-arch")]
+    Explain(ExplainArgs),
+}
+
+/// `apply`
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// The target and what to do with it.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Where the result goes.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Where `apply` writes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Where")]
+pub struct PlaceArgs {
+    /// The folder of a new checkout [default: ./<upstream>-<version>]
+    #[arg(long, value_name = "DIR")]
+    pub into: Option<PathBuf>,
+    /// Show everything and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write into the files; the reverse patch is kept and named
+    #[arg(long)]
+    pub no_commit: bool,
+    /// The name of the branch
+    #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
+    pub branch: Option<String>,
+    /// Write files that have changes of yours too
+    #[arg(long, requires = "no_commit")]
+    pub allow_dirty: bool,
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The target and what to do with it.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Exit 1 if anything would change
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// A target, what to do with it, and where its source comes from.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// A release (v2.2.4, causal-conv1d@v1.4.0), a branch (mamba-ssm@main) or a folder (./mamba)
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+    /// What to do.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// What to do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to do")]
+pub struct WishArgs {
+    /// Compile for these GPU architectures too: 120, 12.0, sm_120, 120a, 100f, 12.0+PTX, compute_120 (PTX alone), a
+    /// GPU's name (5090, B200), native
+    #[arg(long, value_name = "ARCH", num_args = 1.., value_delimiter = ',')]
+    pub add_arch: Vec<String>,
+    /// Compile for these no longer
+    #[arg(long, value_name = "ARCH", num_args = 1.., value_delimiter = ',')]
+    pub drop_arch: Vec<String>,
+    /// Compile for these and nothing else
+    #[arg(long, value_name = "ARCH", num_args = 1.., value_delimiter = ',')]
+    pub only_arch: Vec<String>,
+    /// The CUDA toolkits that it must build with; patches that they need are chosen
+    #[arg(long, value_name = "VERSION", num_args = 1.., value_delimiter = ',')]
+    pub cuda: Vec<Toolkit>,
+    /// The PyTorch that it must build with; patches that it needs are chosen
+    #[arg(long, value_name = "VERSION")]
+    pub torch: Option<Tag>,
+    /// Ask this machine for what is not given: GPUs, toolkit, PyTorch, packages
+    #[arg(long)]
+    pub host: bool,
+    /// The Python whose packages --host reads [default: the active environment's]
+    #[arg(long, value_name = "PYTHON", requires = "host")]
+    pub python: Option<PathBuf>,
+    /// Use these patches too; `mambapatch list UPSTREAM` shows them
+    #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    pub patch: Vec<String>,
+    /// Do not use these patches
+    #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    pub skip_patch: Vec<String>,
+    /// Go on although a known trap is in the way
+    #[arg(long)]
+    pub accept_advisory: bool,
+}
+
+/// Where sources come from.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Source")]
+pub struct SourceArgs {
+    /// auto (what is nearest), git, sdist, an address or a path
+    #[arg(long, value_name = "SOURCE", default_value = "auto")]
+    pub source: SourceChoice,
+    /// The package index [default: pip's or uv's own]
+    #[arg(long, value_name = "URL")]
+    pub index: Option<String>,
+}
+
+/// `matrix`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mambapatch matrix mamba-ssm --add-arch 120
+  mambapatch matrix mamba-ssm --cuda 13.0 --format json")]
+pub struct MatrixArgs {
+    /// The upstream: mamba-ssm, causal-conv1d
+    #[arg(value_name = "UPSTREAM")]
+    pub upstream: String,
+    /// What to do.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The upstream whose releases and patches to list
+    #[arg(value_name = "UPSTREAM")]
+    pub upstream: Option<String>,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// `explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A patch (mamba-ssm/cuda-13, cuda-13) or an op (mamba-ssm/cuda-13/rewrite-2)
+    #[arg(value_name = "PATCH|OP")]
+    pub id: String,
+}

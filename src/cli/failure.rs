@@ -1,0 +1,279 @@
+//! Everything that stops a command, with what to type next.
+
+use std::path::PathBuf;
+
+use super::request::UnknownArch;
+use crate::checkout::CheckoutError;
+use crate::checkout::target::TargetError;
+use crate::engine::ops::{OpError, Site};
+use crate::engine::patchset::bind::BindError;
+use crate::engine::patchset::load::LoadError;
+use crate::engine::plan::PlanError;
+use crate::engine::plan::prove::ProveError;
+use crate::engine::toolkit::Toolkit;
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The target was not found, read or written.
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
+    /// A patch set cannot be used.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A folder of patch sets cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    PatchSets {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+    },
+    /// The request cannot be met.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The target cannot be planned.
+    #[error("{}", .0.error)]
+    Plan(Box<Unplanned>),
+    /// The plan does not hold what it promises.
+    #[error(transparent)]
+    Prove(#[from] ProveError),
+    /// A word names no architecture.
+    #[error("{}", unknown_arch(.0))]
+    UnknownArch(UnknownArch),
+    /// A toolkit that no release of the upstream takes.
+    #[error("{upstream} refuses CUDA {cuda}: it needs {floor} or newer")]
+    BelowFloor {
+        /// The upstream.
+        upstream: String,
+        /// What was given.
+        cuda: Toolkit,
+        /// The oldest that it takes.
+        floor: Toolkit,
+    },
+    /// A file that is no source that anyone wrote.
+    #[error("{path} has {} MB and is not parsed: no source is that large", bytes / 1_000_000)]
+    TooLarge {
+        /// Which.
+        path: String,
+        /// Its size.
+        bytes: usize,
+    },
+    /// `native` was asked for and no GPU is there.
+    #[error("no NVIDIA GPU was found on this host")]
+    NoGpu,
+    /// `--host` found nothing.
+    #[error("this host has no GPU, no toolkit and no PyTorch that could be asked")]
+    EmptyHost,
+    /// A tree that no patch set knows.
+    #[error("{place} is not recognised as the source of an upstream")]
+    NotRecognised {
+        /// The folder or archive.
+        place: String,
+        /// Each upstream, and what would tell it.
+        known: Vec<String>,
+    },
+    /// A name that no upstream has.
+    #[error("there is no upstream `{name}`")]
+    UnknownUpstream {
+        /// What was typed.
+        name: String,
+        /// The upstreams that are known.
+        known: Vec<String>,
+    },
+    /// A name that no patch and no op has.
+    #[error("there is no patch and no op `{id}`")]
+    UnknownId {
+        /// What was typed.
+        id: String,
+        /// Names that come near.
+        nearest: Vec<String>,
+    },
+    /// The answer could not be written.
+    #[error("cannot write the answer: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// A target that cannot be planned, and what its patch set was tested on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unplanned {
+    /// Why.
+    pub error: PlanError,
+    /// The patch set.
+    pub set: String,
+    /// The newest release that it was tested on.
+    pub through: String,
+    /// What the target is.
+    pub label: String,
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        Self::Checkout(error.into())
+    }
+}
+
+/// A failure as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The fact.
+    pub error: String,
+    /// The place that it speaks of.
+    pub site: Option<Site>,
+    /// What is known besides.
+    pub notes: Vec<String>,
+    /// What to type next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// The fact, the place, what is known besides and what to type next.
+    pub fn report(&self) -> Report {
+        match self {
+            Failure::Bind(error) => bind_report(error),
+            Failure::Plan(unplanned) => plan_report(unplanned),
+            Failure::UnknownArch(unknown) => arch_report(self.to_string(), unknown),
+            _ => Report { error: self.to_string(), site: None, notes: self.notes(), hint: self.hint() },
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self {
+            Failure::Prove(_) => {
+                vec!["nothing was written; this is a fault of the patch set or of mambapatch".to_string()]
+            }
+            Failure::NotRecognised { known, .. } => known.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Failure::Checkout(error) => return error.hint(),
+            Failure::Load(_) => "correct that file; mambapatch explain gpu-arch shows one that works",
+            Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
+            Failure::Prove(error) => {
+                return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
+            }
+            Failure::NoGpu => "name the architecture: --add-arch 120, or the GPU: --add-arch 5090",
+            Failure::EmptyHost => "say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11",
+            Failure::NotRecognised { .. } => {
+                "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
+            }
+            Failure::BelowFloor { floor, .. } => return Some(format!("--cuda {floor}")),
+            Failure::TooLarge { path, .. } => {
+                return Some(format!("see what {path} is, or name a release: v2.2.4"));
+            }
+            Failure::UnknownUpstream { known, .. } => return Some(format!("there are {}", known.join(", "))),
+            Failure::UnknownId { nearest, .. } => match nearest.first() {
+                Some(nearest) => return Some(format!("mambapatch explain {nearest}")),
+                None => "mambapatch list UPSTREAM shows the patches",
+            },
+            Failure::Bind(_) | Failure::Plan(_) | Failure::UnknownArch(_) | Failure::Output(_) => {
+                return None;
+            }
+        };
+        Some(hint.to_string())
+    }
+}
+
+/// The patch that a failed proof speaks of, as `--skip-patch` takes it.
+fn patch_of(error: &ProveError) -> &str {
+    let of_op = |op: &str| op.rfind('/').unwrap_or(op.len());
+    match error {
+        ProveError::SyntaxErrors { patch, .. } | ProveError::NotReversible { patch, .. } => patch,
+        ProveError::NoFixedPoint { op: id, .. } | ProveError::Again(PlanError::Op { id, .. }) => {
+            &id[..of_op(id)]
+        }
+        ProveError::Again(_) => "ID",
+    }
+}
+
+fn unknown_arch(unknown: &UnknownArch) -> String {
+    match (unknown.text.as_str(), unknown.ambiguous) {
+        ("", _) => "an empty word is no GPU architecture".to_string(),
+        (text, true) => format!("`{text}` is the name of several GPUs"),
+        (text, false) => format!("`{text}` is no GPU architecture and no GPU that is known"),
+    }
+}
+
+fn arch_report(error: String, unknown: &UnknownArch) -> Report {
+    let hint = match unknown.nearest.as_slice() {
+        [] => "an architecture is a number such as 120, a name such as B200, or native".to_string(),
+        nearest => format!("did you mean {}?", nearest.join(", ")),
+    };
+    Report { error, hint: Some(hint), ..Report::default() }
+}
+
+fn bind_report(error: &BindError) -> Report {
+    let mut report = Report { error: error.to_string(), ..Report::default() };
+    report.hint = Some(match error {
+        BindError::NothingAsked => {
+            "say what to do: --add-arch 120, --cuda 13.0, --patch ID, or --host for what this machine needs"
+                .to_string()
+        }
+        BindError::UnknownPatch(unknown) => format!("there are {}", unknown.known.join(", ")),
+        BindError::Contradiction { .. } => "leave out one of the two".to_string(),
+        BindError::UnknownArch { .. } => "mambapatch explain gpu-arch".to_string(),
+        BindError::Refused { since, last, renamed, .. } => refused_hint(*since, *last, *renamed),
+        BindError::Advisory(advisory) => {
+            report.notes = vec![advisory.why.clone(), format!("see {}", advisory.references.join(", "))];
+            format!("{}, or go on all the same: --accept-advisory", advisory.instead)
+        }
+    });
+    report
+}
+
+fn refused_hint(
+    since: Option<Toolkit>,
+    last: Option<Toolkit>,
+    renamed: Option<crate::engine::arch::Arch>,
+) -> String {
+    let span = match (since, last) {
+        (Some(since), None) => format!("CUDA {since} and later compile it"),
+        (None, Some(last)) => format!("CUDA {last} and earlier compile it"),
+        (Some(since), Some(last)) => format!("CUDA {since} to {last} compile it"),
+        (None, None) => "every CUDA compiles it".to_string(),
+    };
+    match renamed {
+        Some(arch) => format!("{span}; the same chip is {arch} in other toolkits: --add-arch {arch}"),
+        None => match since.or(last) {
+            Some(toolkit) => format!("{span}: --cuda {toolkit}"),
+            None => span,
+        },
+    }
+}
+
+fn plan_report(unplanned: &Unplanned) -> Report {
+    let Unplanned { error, set, through, label } = unplanned;
+    let mut report = Report { error: format!("{error}, at {label}"), ..Report::default() };
+    let (PlanError::Op { id, .. } | PlanError::Overlap { id, .. } | PlanError::Unit { id, .. }) = error;
+    report.hint = Some(format!("mambapatch explain {id}"));
+    let PlanError::Op { cause, .. } = error else { return report };
+    match cause {
+        OpError::NoAnchor(missing) => {
+            report.site = missing.nearest.clone();
+            report.notes.push(format!("looked for\n{}", indented(&missing.looked_for)));
+            report.notes.push(format!("patch set {set} is tested through v{through}"));
+        }
+        OpError::CannotEdit { site, .. } => {
+            report.site = Some(site.clone());
+            report.hint =
+                Some(format!("change that line by hand, then run this again; or --skip-patch {}", patch(id)));
+        }
+        OpError::NothingLeft { .. } => {
+            report.hint = Some("drop fewer, or name those that stay: --only-arch 120".to_string());
+        }
+        _ => {}
+    }
+    report
+}
+
+/// The patch of an op.
+fn patch(op: &str) -> &str {
+    op.rsplit_once('/').map_or(op, |(patch, _)| patch)
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,70 @@
+//! The command line: arguments in, text out.
+
+pub mod apply;
+pub mod args;
+pub mod diff;
+pub mod explain;
+pub mod failure;
+pub mod json;
+pub mod list;
+pub mod matrix;
+pub mod next;
+pub mod planned;
+pub mod request;
+pub mod style;
+pub mod tables;
+pub mod terminal;
+pub mod typed;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use failure::Failure;
+use terminal::Terminal;
+
+/// What a command that ran has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Done, or nothing to do.
+    Yes,
+    /// It ran, and the answer is no.
+    No,
+}
+
+/// Runs what was typed: 0 done, 1 the answer is no, 2 it could not be done.
+pub fn run() -> ExitCode {
+    let typed: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&typed) {
+        Ok(cli) => cli,
+        Err(error) => return typed::refuse(&error, &typed),
+    };
+    let mut terminal = Terminal::new(&cli.everywhere);
+    match dispatch(&cli, &mut terminal) {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(failure) => {
+            let report = failure.report();
+            if terminal.is_json() {
+                // The error itself cannot be told otherwise; the exit code says it.
+                let _ = terminal.answer(json::text(&json::failure(&report)).as_bytes());
+            } else {
+                terminal.report(&report);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    let everywhere = &cli.everywhere;
+    match &cli.command {
+        Command::Apply(args) => apply::apply(args, everywhere, terminal),
+        Command::Diff(args) => diff::diff(args, everywhere, terminal),
+        Command::Check(args) => diff::check(args, everywhere, terminal),
+        Command::Matrix(args) => matrix::matrix(args, everywhere, terminal),
+        Command::List(args) => list::list(args, everywhere, terminal),
+        Command::Explain(args) => explain::explain(args, everywhere, terminal),
+    }
+}

@@ -1,0 +1,87 @@
+//! What to type after a patch: complete commands that compile the patched tree and nothing else.
+
+use std::path::Path;
+
+use super::apply::parameters;
+use super::planned::Planned;
+use super::style::{DIM, STRONG, paint};
+use crate::checkout::Checkout;
+use crate::engine::patchset::select::{Request, is_for};
+use crate::engine::patchset::{Upstream, WorksWith};
+use crate::engine::tag::SourceVersion;
+
+/// The commands, one a line, with their reasons.
+pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
+    let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
+    let mut text = format!("\n{}\n", paint(STRONG, "next"));
+    if !planned.target.carries_kernels() {
+        text.push_str(&format!("  {}\n", from_git(planned)));
+        text.push_str(&format!(
+            "  {}\n",
+            paint(DIM, "    # this tree has no kernels to compile; git has them")
+        ));
+        return text;
+    }
+    let mut add = |command: &str, why: &str| {
+        text.push_str(&format!("  {command}\n"));
+        if !why.is_empty() {
+            text.push_str(&format!("  {}\n", paint(DIM, &format!("    # {why}"))));
+        }
+    };
+    // The partner comes before `cd`: its checkout belongs beside this one, not into it.
+    let known = *version != SourceVersion::Unknown;
+    for partner in upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version)) {
+        let (command, how) = partner_command(partner, planned.bound.request);
+        let works = format!("it works with '{}{}'{how}", partner.distribution, partner.versions);
+        add(&command, &format!("this release {}: {works}", partner.why));
+    }
+    add(&format!("cd {}", quoted(checkout.folder())), "");
+    add(
+        &build(upstream, version),
+        "compiles this tree: no downloaded wheel, the installed torch, no cached wheel",
+    );
+    text
+}
+
+/// The command that patches the newest release that works together with the target, for the same GPUs and toolkits, and
+/// how it goes on; where none are named, the command that installs it.
+fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static str) {
+    let newest = partner.newest.as_ref().map(|tag| format!("@{tag}")).unwrap_or_default();
+    let same = Request {
+        wish: request.wish.clone(),
+        environment: request.environment.clone(),
+        ..Request::default()
+    };
+    let (name, flags) = (&partner.distribution, parameters(&same));
+    if flags.is_empty() {
+        return (format!("pip install --no-build-isolation --no-deps '{name}{}'", partner.versions), "");
+    }
+    (format!("mambapatch apply {name}{newest} {flags}"), ", patched and built the same way")
+}
+
+/// The command that compiles a tree of an upstream.
+pub fn build(upstream: &Upstream, version: &SourceVersion) -> String {
+    let facts = upstream.build.iter().find(|facts| is_for(&facts.tags, version));
+    let variables = facts.iter().flat_map(|facts| &facts.variables);
+    let set: Vec<String> = variables.map(|(name, value)| format!("{name}={value}")).collect();
+    let pip = "pip install --no-build-isolation --no-cache-dir --no-deps .";
+    if set.is_empty() { pip.to_string() } else { format!("{} {pip}", set.join(" ")) }
+}
+
+/// The command that patches the same release from git, in a folder of its own.
+fn from_git(planned: &Planned<'_>) -> String {
+    let id = &planned.bound.upstream.id;
+    let (target, folder) = match &planned.bound.version {
+        SourceVersion::Release(tag) => (format!("{id}@v{tag}"), format!("{id}-{tag}-git")),
+        _ => (id.clone(), format!("{id}-git")),
+    };
+    let parameters = parameters(planned.bound.request);
+    format!("mambapatch apply {target} {parameters} --source git --into {folder}")
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,218 @@
+//! The part of the road that apply, diff and check share: from what was typed to a proved plan.
+
+use std::path::Path;
+
+use super::args::{Everywhere, PlanArgs, SourceArgs};
+use super::failure::{Failure, Unplanned};
+use super::request::request;
+use super::terminal::Terminal;
+use crate::checkout::{
+    CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
+};
+use crate::engine::catalogue::Catalogue;
+use crate::engine::ops::files::Files;
+use crate::engine::patchset::bind::Bound;
+use crate::engine::patchset::load::Texts;
+use crate::engine::patchset::select::Request;
+use crate::engine::patchset::{PatchSets, Upstream, shipped};
+use crate::engine::plan::plan;
+use crate::engine::plan::prove::ProvedPlan;
+use crate::engine::source::Sources;
+
+/// The upstream of a REF that names none.
+pub const DEFAULT_UPSTREAM: &str = "mamba-ssm";
+
+/// A target with its proved plan.
+pub struct Planned<'a> {
+    /// What was found.
+    pub target: Target,
+    /// The patch set, joined with the target and the request.
+    pub bound: Bound<'a>,
+    /// The plan.
+    pub proved: ProvedPlan,
+}
+
+impl Planned<'_> {
+    /// Why nothing is to be done, for a plan that changes nothing.
+    pub fn nothing(&self) -> String {
+        if self.proved.plan().patches.is_empty() {
+            return "these flags choose no patch".to_string();
+        }
+        format!("{} is as it should be", self.target.label)
+    }
+
+    /// What the person should know.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.bound.notes.clone();
+        if !self.target.carries_kernels() {
+            let label = &self.target.label;
+            notes.push(format!("{label} carries no kernels (.cu), so it cannot be compiled; git has them"));
+        }
+        notes
+    }
+}
+
+/// The shipped patch sets, those of the user's configuration folder, and those of `--patchsets`.
+pub fn patch_sets(everywhere: &Everywhere) -> Result<PatchSets, Failure> {
+    let mut texts = shipped::texts();
+    let variables = crate::checkout::Variables::of_process();
+    if let Some(folder) =
+        variables.config_folder().map(|folder| folder.join("patchsets")).filter(|folder| folder.is_dir())
+    {
+        read_folder(&folder, &mut texts)?;
+    }
+    for folder in &everywhere.patchsets {
+        read_folder(folder, &mut texts)?;
+    }
+    Ok(texts.load()?)
+}
+
+fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |cause: std::io::Error| Failure::PatchSets { path, cause: cause.to_string() }
+    };
+    for set in std::fs::read_dir(folder).map_err(failed(folder))? {
+        let set = set.map_err(failed(folder))?.path();
+        if !set.is_dir() {
+            continue;
+        }
+        for file in std::fs::read_dir(&set).map_err(failed(&set))? {
+            let file = file.map_err(failed(&set))?.path();
+            if file.extension().is_some_and(|ending| ending == "toml") {
+                let toml = std::fs::read_to_string(&file).map_err(failed(&file))?;
+                texts.insert(&name_of(&file), &toml, Some(&folder.display().to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `SET/FILE.toml`
+fn name_of(file: &Path) -> String {
+    let parts: Vec<_> =
+        file.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
+/// What the edge needs to know of the upstreams.
+pub fn infos(sets: &PatchSets) -> Vec<UpstreamInfo> {
+    let recognise = |upstream: &Upstream| {
+        let rules = upstream.recognise.iter();
+        rules.map(|rule| Recognise { file: rule.file.clone(), pattern: rule.pattern.clone() }).collect()
+    };
+    sets.upstreams
+        .iter()
+        .map(|upstream| UpstreamInfo {
+            id: upstream.id.clone(),
+            distribution: upstream.distribution.clone(),
+            git_url: Some(upstream.url.clone()),
+            recognise: recognise(upstream),
+            tag_prefix: upstream.tag_prefix.clone(),
+        })
+        .collect()
+}
+
+/// How sources are looked for.
+pub fn options(source: &SourceArgs, everywhere: &Everywhere) -> CheckoutOptions {
+    let mut options = CheckoutOptions::of_process();
+    options.source = source.source.clone();
+    options.index = source.index.clone();
+    options.offline = everywhere.offline;
+    options.default_upstream = DEFAULT_UPSTREAM.to_string();
+    options
+}
+
+/// Finds the target, reads what the patches look at, plans and proves.
+pub fn planned<'a>(
+    args: &PlanArgs,
+    everywhere: &Everywhere,
+    asked: &'a Asked,
+    terminal: &mut Terminal,
+) -> Result<Planned<'a>, Failure> {
+    let upstreams = infos(&asked.sets);
+    let options = options(&args.source, everywhere);
+    let spec = TargetSpec::parse(&args.target, &upstreams, &options.default_upstream)?;
+    let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
+    let upstream = target.upstream.as_ref().and_then(|id| asked.sets.upstream(id));
+    let upstream = upstream.ok_or_else(|| not_recognised(&target, &asked.sets))?;
+    check_floor(upstream, &asked.request)?;
+    let bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
+    let proved = prove(&target, &bound)?;
+    Ok(Planned { target, bound, proved })
+}
+
+/// Refuses a toolkit with which no release of the upstream is built.
+pub fn check_floor(upstream: &Upstream, request: &Request) -> Result<(), Failure> {
+    let below = request.environment.cuda.iter().find(|cuda| **cuda < upstream.floor);
+    below.map_or(Ok(()), |cuda| {
+        let (upstream, floor) = (upstream.id.clone(), upstream.floor);
+        Err(Failure::BelowFloor { upstream, cuda: *cuda, floor })
+    })
+}
+
+/// The largest file that is parsed: ten times the largest source that an upstream has.
+const LARGEST: usize = 4 << 20;
+
+/// Plans and proves what is bound on the sources of a target.
+pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
+    let files = Files::new(&bound.upstream.globs());
+    let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
+    check_size(&sources)?;
+    let failed = |error| {
+        Failure::Plan(Box::new(Unplanned {
+            error,
+            set: bound.upstream.id.clone(),
+            through: bound.upstream.tested_through.to_string(),
+            label: target.label.clone(),
+        }))
+    };
+    let plan = plan(bound, &sources).map_err(failed)?;
+    Ok(plan.prove(bound)?)
+}
+
+/// Refuses what no person wrote before a grammar is let loose on it.
+pub fn check_size(sources: &Sources) -> Result<(), Failure> {
+    match sources.iter().find(|(_, bytes)| bytes.len() > LARGEST) {
+        Some((path, bytes)) => Err(Failure::TooLarge { path: path.to_string(), bytes: bytes.len() }),
+        None => Ok(()),
+    }
+}
+
+/// The patch sets and what was asked for.
+pub struct Asked {
+    /// All patch sets.
+    pub sets: PatchSets,
+    /// What to do.
+    pub request: Request,
+}
+
+/// Reads the patch sets and what to do; tells what the host has.
+pub fn asked(
+    wish: &super::args::WishArgs,
+    everywhere: &Everywhere,
+    terminal: &mut Terminal,
+) -> Result<Asked, Failure> {
+    let sets = patch_sets(everywhere)?;
+    let (request, notes) = request(wish, Catalogue::shipped())?;
+    if request.is_empty() {
+        return Err(crate::engine::patchset::bind::BindError::NothingAsked.into());
+    }
+    notes.iter().for_each(|note| terminal.note(note));
+    Ok(Asked { sets, request })
+}
+
+fn not_recognised(target: &Target, sets: &PatchSets) -> Failure {
+    let known = |upstream: &Upstream| {
+        let rules = upstream.recognise.iter();
+        let rules: Vec<String> =
+            rules.map(|rule| format!("`{}` in {}", rule.pattern.as_str(), rule.file)).collect();
+        format!("{} is known by {}", upstream.id, rules.join(" and "))
+    };
+    let place = match &target.origin {
+        Origin::WorkTree { folder, .. } | Origin::Folder { folder } => folder.display().to_string(),
+        Origin::Sdist { file_name } => file_name.clone(),
+        Origin::Commit { repository, .. } => repository.display().to_string(),
+    };
+    Failure::NotRecognised { place, known: sets.upstreams.iter().map(known).collect() }
+}

@@ -1,0 +1,194 @@
+//! Outcomes and effects as tables.
+
+use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
+use crate::engine::ops::Outcome;
+use crate::engine::ops::gencode::Compiled;
+use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::understood::Understood;
+use crate::engine::plan::{OpReport, Plan};
+
+/// What each op found.
+pub fn outcomes(plan: &Plan, verbose: bool) -> String {
+    let reports: Vec<&OpReport> = plan.patches.iter().flat_map(|patch| &patch.ops).collect();
+    let rows: Vec<Vec<String>> = reports
+        .iter()
+        .map(|report| {
+            let detail = report.outcome.detail();
+            vec![
+                sign(&report.outcome),
+                report.id.clone(),
+                paint(word_style(&report.outcome), report.outcome.word()),
+                detail,
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        let none = if plan.patches.is_empty() {
+            "these flags choose no patch"
+        } else {
+            "the patches that were chosen have no op for this release"
+        };
+        return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, none));
+    }
+    let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
+    for report in reports {
+        for remark in &report.remarks {
+            text.push_str(&format!("  {} {}: {remark}\n", paint(WARN, "remark"), report.files));
+        }
+        let sites =
+            report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
+        for site in sites {
+            text.push_str(&paint(DIM, &format!("      {}:{}: {}", site.path, site.line, site.text.trim())));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn sign(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Changed { .. } => paint(GOOD, "+"),
+        Outcome::AlreadySatisfied { .. } => paint(DIM, "="),
+        Outcome::NotApplicable { .. } => paint(DIM, "-"),
+        Outcome::Reported { .. } => paint(WARN, "!"),
+    }
+}
+
+fn word_style(outcome: &Outcome) -> anstyle::Style {
+    match outcome {
+        Outcome::Changed { .. } => GOOD,
+        Outcome::AlreadySatisfied { .. } | Outcome::NotApplicable { .. } => DIM,
+        Outcome::Reported { .. } => WARN,
+    }
+}
+
+/// How much of each file was understood.
+pub fn understood(rows: &[Understood]) -> String {
+    let row = |row: &Understood| {
+        let what = match row.places {
+            0 => "all of it".to_string(),
+            1 => format!("all but 1 place ({} of {} bytes)", row.unread, row.size),
+            places => format!("all but {places} places ({} of {} bytes)", row.unread, row.size),
+        };
+        vec![row.path.clone(), what]
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(row).collect();
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
+    }
+}
+
+/// What each toolkit compiles, before and after; what goes and what is new is marked also where nothing is coloured.
+pub fn effect(rows: &[EffectRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let same = rows.iter().all(|row| row.before == row.after);
+    let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
+    let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
+    lines.extend(rows.iter().map(|row| {
+        let before = cell(&row.before, &row.after, Mark { sign: "-", style: BAD });
+        let toolkit = row.toolkit.to_string();
+        if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
+    }));
+    let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
+    let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
+    if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
+        let left = rows.iter().find(|row| refuses(&row.after));
+        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
+        text.push_str(&paint(DIM, &format!("  ! refused by the nvcc of that CUDA{cure}")));
+        text.push('\n');
+    }
+    text
+}
+
+/// How a label that the other side lacks is marked.
+#[derive(Clone, Copy)]
+struct Mark {
+    sign: &'static str,
+    style: anstyle::Style,
+}
+
+/// `the same`; `… +120` where nothing goes; else everything.
+fn after(row: &EffectRow) -> String {
+    let new = Mark { sign: "+", style: GOOD };
+    if row.before == row.after {
+        return paint(DIM, "the same");
+    }
+    if row.after.is_empty() {
+        // Without any flag nvcc compiles for its own default, which fits nobody's GPU.
+        return paint(BAD, "nothing");
+    }
+    if row.before.is_empty() || !lacking(&row.before, &row.after).is_empty() {
+        return cell(&row.after, &row.before, new);
+    }
+    let added: Vec<String> =
+        lacking(&row.after, &row.before).into_iter().map(|at| marked(&row.after[at], Some(new))).collect();
+    format!("{} {}", paint(DIM, "…"), added.join(" "))
+}
+
+/// The results of a toolkit; those that `other` lacks are marked.
+fn cell(flags: &[Compiled], other: &[Compiled], mark: Mark) -> String {
+    if flags.is_empty() {
+        return paint(DIM, "nothing");
+    }
+    let lacking = lacking(flags, other);
+    let one = |(at, flag)| marked(flag, lacking.contains(&at).then_some(mark));
+    flags.iter().enumerate().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// Which of these flags the others lack; the second of two equal ones needs a second one there.
+fn lacking(flags: &[Compiled], other: &[Compiled]) -> Vec<usize> {
+    let mut left: Vec<&Compiled> = other.iter().collect();
+    let mut found = Vec::new();
+    for (at, flag) in flags.iter().enumerate() {
+        match left.iter().position(|other| *other == flag) {
+            Some(same) => drop(left.remove(same)),
+            None => found.push(at),
+        }
+    }
+    found
+}
+
+fn marked(flag: &Compiled, mark: Option<Mark>) -> String {
+    let labels: Vec<String> = flag.gencode.codes.iter().map(|code| code.label()).collect();
+    let label = format!("{}{}", labels.join("+"), if flag.accepted { "" } else { "!" });
+    match mark {
+        Some(mark) => paint(mark.style.bold(), &format!("{}{label}", mark.sign)),
+        None if !flag.accepted => paint(BAD, &label),
+        None => label,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(text: &str) -> Vec<Compiled> {
+        let flag = |word: &str| Compiled {
+            gencode: format!("arch=compute_{0},code=sm_{0}", word.trim_end_matches('!'))
+                .parse()
+                .expect("gencode"),
+            accepted: !word.ends_with('!'),
+        };
+        text.split_whitespace().map(flag).collect()
+    }
+
+    fn row(before: &str, after: &str) -> String {
+        let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
+        let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
+        let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
+        text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_changes_is_seen_without_colours() {
+        assert_eq!(row("80 90", "80 90 120"), "13.0 80 90 … +120");
+        assert_eq!(row("53! 80", "80 120"), "13.0 -53! 80 80 +120");
+        assert_eq!(row("80", "80"), "13.0 80");
+        assert_eq!(row("", "80"), "13.0 nothing +80");
+        assert_eq!(row("80 120 120", "80 120"), "13.0 80 120 -120 80 120");
+    }
+}

@@ -1,0 +1,100 @@
+//! What was typed and cannot be read: told as text or as JSON, with what to type instead.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::failure::Report;
+use super::json;
+use super::terminal::Terminal;
+
+/// The flags that take several words, and so take a TARGET behind them too.
+const GREEDY: [&str; 6] = ["--add-arch", "--drop-arch", "--only-arch", "--cuda", "--patch", "--skip-patch"];
+
+/// Shows help, the version, or why the command line cannot be read.
+pub fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+    let words: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let hint = hint(error, &words);
+    if error.use_stderr() && wants_json(&words) {
+        Terminal::document(&json::text(&json::failure(&report(error, hint))));
+    } else {
+        Terminal::usage(error, hint.as_deref());
+    }
+    // Help and the version are answers; all else could not be done.
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+fn wants_json(words: &[String]) -> bool {
+    let apart = words.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    apart || words.iter().any(|word| word == "--format=json")
+}
+
+/// The fact, without usage and tips.
+fn report(error: &clap::Error, hint: Option<String>) -> Report {
+    let text = error.to_string();
+    let fact = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    let fact = fact.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    Report { error: fact, hint: hint.or(Some("mambapatch help".into())), ..Report::default() }
+}
+
+fn hint(error: &clap::Error, words: &[String]) -> Option<String> {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return None;
+    }
+    let missing = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::Strings(missing) => missing.join(" "),
+        ContextValue::String(missing) => missing.clone(),
+        _ => return None,
+    };
+    let place = ["TARGET", "UPSTREAM"].into_iter().find(|name| missing.contains(&format!("<{name}>")))?;
+    swallowed(words, place)
+}
+
+/// A flag that took a word too many: the line with that word in its place.
+fn swallowed(words: &[String], place: &str) -> Option<String> {
+    let (command, rest) = words.split_first()?;
+    let is_greedy = |at: &usize| GREEDY.contains(&rest[*at].as_str());
+    let taken = |at: usize| rest[at + 1..].iter().take_while(|word| !word.starts_with('-')).count();
+    let greedy: Vec<usize> = (0..rest.len()).filter(is_greedy).collect();
+    let too_many = greedy.iter().rev().find(|at| taken(**at) > 1).map(|at| (*at, at + taken(*at)));
+    let line = |target: &str, left_out: Option<usize>| {
+        let rest =
+            rest.iter().enumerate().filter(|(at, _)| Some(*at) != left_out).map(|(_, word)| word.as_str());
+        ["mambapatch", command, target].into_iter().chain(rest).collect::<Vec<_>>().join(" ")
+    };
+    match too_many {
+        Some((flag, last)) => {
+            let (flag, target) = (&rest[flag], &rest[last]);
+            Some(format!("{flag} took `{target}` too; put the {place} first: {}", line(target, Some(last))))
+        }
+        None => greedy.first().map(|_| format!("put the {place} first: {}", line(place, None))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<String> {
+        swallowed(&line.split(' ').map(str::to_string).collect::<Vec<_>>(), "TARGET")
+    }
+
+    #[test]
+    fn the_target_comes_first() {
+        let hint = of("diff --cuda 13.0 --add-arch 90 120 v2.2.4").expect("hint");
+        assert!(hint.ends_with(": mambapatch diff v2.2.4 --cuda 13.0 --add-arch 90 120"), "{hint}");
+        let hint = of("diff --add-arch 120 v2.2.4 --format json").expect("hint");
+        assert!(hint.ends_with(": mambapatch diff v2.2.4 --add-arch 120 --format json"), "{hint}");
+        let hint = of("diff --add-arch 120").expect("hint");
+        assert_eq!(hint, "put the TARGET first: mambapatch diff TARGET --add-arch 120");
+        assert_eq!(of("diff --host"), None);
+    }
+
+    #[test]
+    fn json_is_wanted_before_it_is_parsed() {
+        let words = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
+        assert!(wants_json(&words("diff --format json")) && wants_json(&words("--format=json diff")));
+        assert!(!wants_json(&words("diff json")));
+    }
+}

@@ -1,0 +1,99 @@
+//! Units: ops of a patch that land together or not at all.
+
+use super::PlanError;
+use crate::engine::ops::{OpError, OpPlan, Outcome};
+use crate::engine::patchset::PatchOp;
+
+/// Refuses a patch of which only a part of a unit would land.
+pub(super) fn check(planned: &[(&PatchOp, OpPlan)], unfit: &[(&PatchOp, OpError)]) -> Result<(), PlanError> {
+    let held_back = planned.iter().filter_map(|(op, plan)| match &plan.outcome {
+        Outcome::NotApplicable { why } | Outcome::Reported { advice: why } => Some((*op, why.clone())),
+        Outcome::Changed { .. } | Outcome::AlreadySatisfied { .. } => None,
+    });
+    let missing = unfit.iter().filter(|(op, _)| !planned.iter().any(|(other, _)| is_other_shape(op, other)));
+    let missing = missing.map(|(op, cause)| (*op, cause.to_string()));
+    for (op, why) in held_back.chain(missing) {
+        let Some(unit) = &op.unit else { continue };
+        let lands = |(other, plan): &&(&PatchOp, OpPlan)| {
+            other.unit.as_ref() == Some(unit) && matches!(plan.outcome, Outcome::Changed { .. })
+        };
+        if let Some((landing, _)) = planned.iter().find(lands) {
+            let (id, landing, unit) = (op.id.clone(), landing.id.clone(), unit.clone());
+            return Err(PlanError::Unit { unit, id, landing, why });
+        }
+    }
+    Ok(())
+}
+
+/// Whether one op says for other releases what the other says.
+fn is_other_shape(op: &PatchOp, other: &PatchOp) -> bool {
+    op.unit == other.unit
+        && op.tags != other.tags
+        && op.op.kind() == other.op.kind()
+        && op.op.files().globs() == other.op.files().globs()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::catalogue::Catalogue;
+    use crate::engine::patchset::bind::Bound;
+    use crate::engine::patchset::load::Texts;
+    use crate::engine::patchset::select::Request;
+    use crate::engine::plan::{Plan, PlanError, plan};
+    use crate::engine::source::Sources;
+    use crate::engine::tag::SourceVersion;
+
+    const UPSTREAM: &str = "url = 'u'\ndistribution = 'd'\nmodule = 'm'\nfloor = '11.6'\ntested-through = '1.0'\n\
+                            patches = ['p']\nrecognise = []\n";
+    const PATCH: &str = "title = 't'\nwhy = 'w'\nreferences = []\nupstream-status = 'pending'\n";
+
+    fn rewrite(tags: &str, file: &str, find: &str, replace: &str) -> String {
+        format!(
+            "[[rewrite]]\ntags = '{tags}'\nunit = 'both'\nfile = '{file}'\nfind = ['{find}']\n\
+             replace = '{replace}'\nexpect = '1'\n"
+        )
+    }
+
+    fn planned(ops: &str, version: SourceVersion, text: &str) -> Result<Plan, PlanError> {
+        let mut texts = Texts::default();
+        texts.insert("x/upstream.toml", UPSTREAM, None);
+        texts.insert("x/p.toml", &format!("{PATCH}{ops}"), None);
+        let sets = texts.load().expect("loads");
+        let request = Request { patches: vec!["p".to_string()], ..Request::default() };
+        let catalogue = Catalogue::shipped();
+        let bound = Bound::new(&sets.upstreams[0], version, &request, catalogue).expect("binds");
+        let sources: Sources = [("a.py", text.as_bytes())].into_iter().collect();
+        plan(&bound, &sources)
+    }
+
+    fn released(ops: &str, text: &str) -> Result<Plan, PlanError> {
+        planned(ops, SourceVersion::Release("1.0".parse().expect("tag")), text)
+    }
+
+    #[test]
+    fn all_ops_of_a_unit_land_or_none() {
+        let ops = rewrite("", "a.py", "old_a()", "new_a()") + &rewrite("", "a.py", "old_b()", "new_b()");
+        let whole = |text| released(&ops, text).map(|plan| plan.patches[0].changes.len());
+        assert_eq!(whole("old_a()\nold_b()\n"), Ok(1));
+        assert_eq!(whole("new_a()\nold_b()\n"), Ok(1));
+        assert_eq!(whole("new_a()\nnew_b()\n"), Ok(0));
+        let error = whole("old_a()\n").expect_err("half of it");
+        assert!(matches!(&error, PlanError::Unit { unit, .. } if unit == "both"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("x/p/rewrite would land without x/p/rewrite-2"), "{text}");
+        assert!(matches!(whole("new_a()\n"), Err(PlanError::Op { .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_holds_its_unit_back() {
+        let ops = rewrite("", "a.py", "old_a()", "new_a()") + &rewrite("", "b.py", "old_b()", "new_b()");
+        assert!(matches!(released(&ops, "old_a()\n"), Err(PlanError::Unit { .. })));
+        assert!(released(&ops, "new_a()\n").is_ok());
+    }
+
+    #[test]
+    fn of_an_unknown_release_one_shape_is_enough() {
+        let ops = rewrite("<1", "a.py", "first()", "new()") + &rewrite(">=1", "a.py", "second()", "new()");
+        assert!(planned(&ops, SourceVersion::Unknown, "second()\n").is_ok());
+    }
+}

@@ -1,0 +1,3 @@
+//! The machine that compiles and runs kernels.
+
+pub mod host;

@@ -7,6 +7,7 @@
 mod cases;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -41,7 +42,9 @@ fn every_fixture() {
             check(case, bless).err().map(|f| format!("== {}: {}\n{f}", case.name, case.file.about))
         })
         .collect();
-    println!("fixtures: {} of {} cases hold", cases.len() - faults.len(), cases.len());
+    let held = cases.len() - faults.len();
+    // Past the capture of the test runner, so that it is seen.
+    let _ = writeln!(std::io::stderr(), "fixtures: {held} of {} cases hold", cases.len());
     assert!(faults.is_empty(), "{} of {} cases fail\n{}", faults.len(), cases.len(), faults.join("\n\n"));
 }
 

@@ -13,13 +13,22 @@ pub enum Flag {
     Other(String),
 }
 
-/// The flags for a toolkit, or for HIP where there is none.
-pub fn run(text: &[u8], toolkit: Option<Toolkit>) -> Vec<Flag> {
+/// What a build file is run with.
+#[derive(Debug, Clone, Copy)]
+pub struct World {
+    /// The toolkit; none for HIP.
+    pub toolkit: Option<Toolkit>,
+    /// The value of a name that the engine knows nothing of.
+    pub small: bool,
+}
+
+/// The flags in a world.
+pub fn run(text: &[u8], world: World) -> Vec<Flag> {
     let text = String::from_utf8_lossy(text).replace("\r\n", "\n");
     let lines: Vec<(usize, String)> =
         text.trim_start_matches('\u{feff}').lines().map(line).filter(|(_, code)| !code.is_empty()).collect();
     let mut words = Vec::new();
-    block(&lines, toolkit, &mut words);
+    block(&lines, world, &mut words);
     flags(&words)
 }
 
@@ -42,7 +51,7 @@ fn line(line: &str) -> (usize, String) {
     (code.len() - code.trim_start().len(), code.trim_start().to_string())
 }
 
-fn block(lines: &[(usize, String)], toolkit: Option<Toolkit>, words: &mut Vec<String>) {
+fn block(lines: &[(usize, String)], world: World, words: &mut Vec<String>) {
     let Some((column, _)) = lines.first() else { return };
     let mut at = 0;
     let mut taken = false;
@@ -55,11 +64,11 @@ fn block(lines: &[(usize, String)], toolkit: Option<Toolkit>, words: &mut Vec<St
         let enter = match header {
             None => false,
             Some(("if", condition)) => {
-                taken = holds(&condition, toolkit);
+                taken = holds(&condition, world);
                 taken
             }
             Some(("elif", condition)) => {
-                let enter = !taken && holds(&condition, toolkit);
+                let enter = !taken && holds(&condition, world);
                 taken |= enter;
                 enter
             }
@@ -68,7 +77,7 @@ fn block(lines: &[(usize, String)], toolkit: Option<Toolkit>, words: &mut Vec<St
         match header_kind(code) {
             false => statements(code, words),
             true if enter && !inline.is_empty() => statements(&inline, words),
-            true if enter => block(&lines[body], toolkit, words),
+            true if enter => block(&lines[body], world, words),
             true => {}
         }
     }
@@ -119,24 +128,25 @@ fn flags(words: &[String]) -> Vec<Flag> {
 }
 
 /// Evaluates a condition, from `or` down to a comparison.
-fn holds(condition: &str, toolkit: Option<Toolkit>) -> bool {
+fn holds(condition: &str, world: World) -> bool {
     let condition = condition.trim();
     if let Some((left, right)) = parted(condition, " or ") {
-        return holds(left, toolkit) || holds(right, toolkit);
+        return holds(left, world) || holds(right, world);
     }
     if let Some((left, right)) = parted(condition, " and ") {
-        return holds(left, toolkit) && holds(right, toolkit);
+        return holds(left, world) && holds(right, world);
     }
     if let Some(inner) = condition.strip_prefix("not ") {
-        return !holds(inner, toolkit);
+        return !holds(inner, world);
     }
     match condition {
-        "HIP_BUILD" => toolkit.is_none(),
+        "HIP_BUILD" => world.toolkit.is_none(),
+        "SMALL" => world.small,
         "CUDA_HOME is not None" | "True" => true,
         "False" | "0" => false,
-        _ if condition.starts_with('(') => holds(&condition[1..condition.len() - 1], toolkit),
+        _ if condition.starts_with('(') => holds(&condition[1..condition.len() - 1], world),
         // With HIP, a name that does not exist: nothing of ours may ask.
-        _ => toolkit.is_some_and(|toolkit| compare(condition, toolkit)),
+        _ => world.toolkit.is_some_and(|toolkit| compare(condition, toolkit)),
     }
 }
 

@@ -8,7 +8,7 @@ mod setups;
 
 use std::collections::BTreeSet;
 
-use interpreter::{Flag, run};
+use interpreter::{Flag, World, run};
 use mambapatch::engine::arch::{Code, Gencode, parse_codes};
 use mambapatch::engine::catalogue::Catalogue;
 use mambapatch::engine::environment::Environment;
@@ -122,47 +122,53 @@ fn shown(text: &[u8]) -> String {
 fn faults(setup: &Setup, before: &[u8], after: &[u8], wish: &Wish) -> Vec<String> {
     let law = Law::new(before, wish);
     let mut faults = Vec::new();
-    for toolkit in toolkits() {
-        let (had, has) = (run(before, Some(toolkit)), run(after, Some(toolkit)));
-        let found = law.of_toolkit(toolkit, &had, &has);
-        faults
-            .extend(found.into_iter().map(|fault| format!("CUDA {toolkit}: {fault}\n  {had:?}\n  {has:?}")));
+    // Where no entry is reached whatever the toolkit, the source compiles nothing at all.
+    let at_all = |small| {
+        worlds().iter().any(|(_, world)| world.small == small && run(before, *world).iter().any(is_gencode))
+    };
+    let at_all = [false, true].map(at_all);
+    for (toolkit, world) in worlds().into_iter().filter(|(_, world)| at_all[usize::from(world.small)]) {
+        let (had, has) = (run(before, world), run(after, world));
+        let found = law.of_toolkit(toolkit, world.small, &had, &has);
+        faults.extend(found.into_iter().map(|fault| format!("{world:?}: {fault}\n  {had:?}\n  {has:?}")));
     }
-    let (had, has) = (run(before, None), run(after, None));
-    if setup.hip && has.iter().any(|flag| matches!(flag, Flag::Gencode(one) if law.serves_wanted(one))) {
-        faults.push(format!("HIP is given what is wanted: {had:?} {has:?}"));
-    }
-    if others(&had) != others(&has) {
-        faults.push(format!("HIP: other flags changed: {had:?} {has:?}"));
+    for small in [true, false] {
+        let world = World { toolkit: None, small };
+        let (had, has) = (run(before, world), run(after, world));
+        if setup.hip && has.iter().any(|flag| matches!(flag, Flag::Gencode(one) if law.serves_wanted(one))) {
+            faults.push(format!("HIP is given what is wanted: {had:?} {has:?}"));
+        }
+        if law.others(&had) != law.others(&has) {
+            faults.push(format!("HIP: other flags changed: {had:?} {has:?}"));
+        }
     }
     faults
 }
 
-fn others(flags: &[Flag]) -> Vec<&Flag> {
-    flags.iter().filter(|flag| matches!(flag, Flag::Other(_))).collect()
+/// All worlds with a toolkit.
+fn worlds() -> Vec<(Toolkit, World)> {
+    let both = |toolkit| [true, false].map(|small| (toolkit, World { toolkit: Some(toolkit), small }));
+    toolkits().into_iter().flat_map(both).collect()
 }
 
 struct Law<'a> {
     wish: &'a Wish,
     wanted: Vec<Code>,
     dropped: Vec<Code>,
-    /// Wanted results that some toolkit which knows them had before.
-    had: Vec<Code>,
+    /// Wanted results that some toolkit which knows them had before, by the value of `SMALL`.
+    had: [Vec<Code>; 2],
 }
 
 impl<'a> Law<'a> {
     fn new(before: &[u8], wish: &'a Wish) -> Self {
         let wanted = codes(&[wish.only.clone(), wish.add.clone()].concat());
-        let mut had = Vec::new();
-        for toolkit in toolkits() {
-            for flag in run(before, Some(toolkit)) {
-                let Flag::Gencode(gencode) = flag else { continue };
-                let serving = wanted
-                    .iter()
-                    .filter(|code| serves(&gencode, **code) && knows(toolkit, &Gencode::of(**code)));
-                had.extend(serving);
-            }
-        }
+        let gives = |small: bool, code: Code| {
+            let worlds = worlds().into_iter().filter(|(_, world)| world.small == small);
+            let mut known = worlds.filter(|(toolkit, _)| knows(*toolkit, &Gencode::of(code)));
+            known.any(|(_, world)| gencodes(&run(before, world)).iter().any(|gencode| serves(gencode, code)))
+        };
+        let had =
+            [false, true].map(|small| wanted.iter().copied().filter(|code| gives(small, *code)).collect());
         Self { wish, wanted, dropped: codes(&wish.drop), had }
     }
 
@@ -177,13 +183,13 @@ impl<'a> Law<'a> {
         dropped || (!self.wish.only.is_empty() && !self.serves_wanted(gencode))
     }
 
-    fn of_toolkit(&self, toolkit: Toolkit, had: &[Flag], has: &[Flag]) -> Vec<String> {
+    fn of_toolkit(&self, toolkit: Toolkit, small: bool, had: &[Flag], has: &[Flag]) -> Vec<String> {
         let mut faults = Vec::new();
         let now: Vec<&Gencode> = gencodes(has);
         for code in &self.wanted {
             let present = now.iter().any(|gencode| serves(gencode, *code) && knows(toolkit, gencode));
             let known = knows(toolkit, &Gencode::of(*code));
-            let late = self.had.contains(code) && !self.wish.cuda.contains(&toolkit);
+            let late = self.had[usize::from(small)].contains(code) && !self.wish.cuda.contains(&toolkit);
             if known && !present && !late {
                 faults.push(format!("{} is missing", code.label()));
             }
@@ -197,11 +203,30 @@ impl<'a> Law<'a> {
                 faults.push(format!("{gencode} must not be there"));
             }
         }
-        if others(had) != others(has) {
+        if self.others(had) != self.others(has) {
             faults.push("other flags changed".to_string());
         }
         faults.extend(self.kept(toolkit, &gencodes(had), &now));
         faults
+    }
+
+    /// Flags that are none of ours; half-done ones of what was asked about are repaired or go.
+    fn others<'f>(&self, flags: &'f [Flag]) -> Vec<&'f Flag> {
+        let asked = |word: &str| {
+            let value = word.strip_prefix("-gencode ").unwrap_or(word).parse::<Gencode>();
+            value.is_ok_and(|gencode| self.serves_wanted(&gencode) || self.touches_unwanted(&gencode))
+        };
+        let ours = |flag: &Flag| match flag {
+            Flag::Other(word) => asked(word),
+            Flag::Gencode(_) => true,
+        };
+        flags.iter().filter(|flag| !ours(flag)).collect()
+    }
+
+    /// Whether a part of an entry must go.
+    fn touches_unwanted(&self, gencode: &Gencode) -> bool {
+        let wanted = |code: &Code| self.wanted.iter().any(|wanted| code.serves(*wanted));
+        self.is_unwanted(gencode) || (!self.wish.only.is_empty() && !gencode.codes.iter().all(wanted))
     }
 
     /// What nobody asked about stands there as often as before and in the same order. What some toolkit refuses may
@@ -239,7 +264,7 @@ fn knows(toolkit: Toolkit, gencode: &Gencode) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::with_cases(
         std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64),
     ) })]
 
@@ -253,7 +278,7 @@ proptest! {
             }
             Err(Unpatched::Refused) => {}
             Err(Unpatched::NoAnchor(error)) => {
-                let reached = toolkits().iter().any(|toolkit| run(&before, Some(*toolkit)).iter().any(is_gencode));
+                let reached = worlds().iter().any(|(_, world)| run(&before, *world).iter().any(is_gencode));
                 prop_assert!(!reached, "{}\n{}", error, shown(&before));
             }
             Err(Unpatched::Unproved(error)) => prop_assert!(false, "{}\n{}", error, shown(&before)),

@@ -40,6 +40,10 @@ enum Form {
     Line,
     Word,
     Long,
+    /// The value without its flag.
+    Alone,
+    /// Both in one string.
+    OneString,
 }
 
 #[derive(Debug, Clone)]
@@ -77,7 +81,7 @@ fn values() -> impl Strategy<Value = String> {
 }
 
 fn entries() -> impl Strategy<Value = Statement> {
-    let form = prop_oneof![20 => Just(Form::Pair), 1 => Just(Form::Line), 1 => Just(Form::Word), 1 => Just(Form::Long)];
+    let form = prop_oneof![20 => Just(Form::Pair), 1 => Just(Form::Line), 1 => Just(Form::Word), 1 => Just(Form::Long), 1 => Just(Form::Alone), 1 => Just(Form::OneString)];
     let comment =
         prop::option::weighted(0.15, prop::sample::select(&["# Jetson", "# don't \"ask\"", "# if x:"][..]));
     (values(), form, comment).prop_map(|(value, form, comment)| Statement::Entry { value, form, comment })
@@ -101,6 +105,7 @@ fn conditions() -> impl Strategy<Value = String> {
         1 => Just("0".to_string()),
         1 => Just("True".to_string()),
         1 => Just("not HIP_BUILD".to_string()),
+        1 => Just("SMALL".to_string()),
     ];
     leaf.prop_recursive(2, 4, 2, |inner| {
         prop_oneof![
@@ -199,6 +204,10 @@ fn write(statements: &[Statement], depth: usize, lines: &mut Vec<String>) {
                     }
                     Form::Word => {
                         lines.push(format!("{indent}{}{comment}", append(&format!("-gencode={value}"))))
+                    }
+                    Form::Alone => lines.push(format!("{indent}{}{comment}", append(value))),
+                    Form::OneString => {
+                        lines.push(format!("{indent}{}{comment}", append(&format!("-gencode {value}"))));
                     }
                     Form::Long => {
                         lines.push(format!("{indent}{}", append("--generate-code")));

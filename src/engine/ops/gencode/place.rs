@@ -71,62 +71,59 @@ struct Candidate<'a> {
 
 /// The innermost block that all entries stand in or below and that every toolkit reaches alike; never a dead one, and
 /// one that hipcc does not reach where the file tells HIP apart.
-fn home<'a>(root: &'a Block, needed: &Presence, law: &Law<'_>) -> Option<&'a Block> {
+pub fn home<'a>(root: &'a Block, needed: &Presence, law: &Law<'_>) -> Option<&'a Block> {
     let fits = |one: &Candidate<'_>| needed.beyond(&one.block.presence).is_empty();
     let rank = |one: &Candidate<'_>| (law.hip && one.apart, one.alike, one.entries, one.depth);
     let best = candidates(root).into_iter().filter(fits).max_by_key(|one| rank(one));
     best.map(|one| one.block)
 }
 
-/// The blocks that entries stand in or below, without those that nothing reaches or that share a line.
+/// The blocks that entries stand in or below, without those that nothing reaches or that share a line; entries that go
+/// count too, for they show where flags belong.
 fn candidates(root: &Block) -> Vec<Candidate<'_>> {
     let mut found = Vec::new();
-    collect(root, &counted(root), (true, 0), &mut found);
+    collect(root, true, 0, &mut found);
     found
 }
 
-/// Entries, with what reaches them.
-type Entries<'a> = [(&'a Entry, &'a Presence)];
-
-/// The entries that say where flags stand in this file: those that stay, or all where none does.
-fn counted(root: &Block) -> Vec<(&Entry, &Presence)> {
-    let live = root.entries().into_iter().filter(|(_, reached)| !reached.no_toolkit());
-    let (stay, go): (Vec<_>, Vec<_>) = live.partition(|(entry, _)| entry.fate != Fate::Goes);
-    if stay.is_empty() { go } else { stay }
-}
-
-fn collect<'a>(
-    block: &'a Block,
-    counted: &Entries<'_>,
-    (alike, depth): (bool, usize),
-    found: &mut Vec<Candidate<'a>>,
-) {
-    let entries = block.entries();
-    if block.presence.no_toolkit() || block.inline || entries.is_empty() {
+fn collect<'a>(block: &'a Block, alike: bool, depth: usize, found: &mut Vec<Candidate<'a>>) {
+    let entries = live_entries(block).len();
+    if block.presence.no_toolkit() || block.inline || entries == 0 {
         return;
     }
-    let counts = |entry: &Entry| counted.iter().any(|(other, _)| std::ptr::eq(*other, entry));
-    let entries = entries.iter().filter(|(entry, _)| counts(entry)).count();
     let apart = !block.presence.reaches_hip();
     found.push(Candidate { block, apart, alike, entries, depth });
     for item in &block.items {
         let Item::Group(group) = item else { continue };
         for part in &group.parts {
-            collect(&part.body, counted, (alike && part.condition.is_alike(), depth + 1), found);
+            collect(&part.body, alike && part.condition.is_alike(), depth + 1, found);
         }
     }
 }
 
-/// Where the blocks are reached that hipcc does not reach, if most of the entries stand in such blocks: the file tells
-/// HIP apart.
-pub fn apart_from_hip(root: &Block) -> Vec<Presence> {
-    let counted = counted(root);
-    let hip = counted.iter().filter(|(_, presence)| presence.reaches_hip()).count();
-    if counted.len() < 2 * hip {
-        return Vec::new();
+fn live_entries(block: &Block) -> Vec<(&Entry, &Presence)> {
+    block.entries().into_iter().filter(|(_, reached)| !reached.no_toolkit()).collect()
+}
+
+/// Where the block is reached that holds most of the entries and that hipcc does not reach, if there is one: the file
+/// tells HIP apart. What stands elsewhere must stand beside that block, not in another branch.
+pub fn apart_from_hip(root: &Block) -> Option<Presence> {
+    let stays = |entry: &Entry| entry.fate != Fate::Goes;
+    let some_stay = live_entries(root).iter().any(|(entry, _)| stays(entry));
+    let counts = |entry: &Entry| !some_stay || stays(entry);
+    let count = |block: &Block| live_entries(block).iter().filter(|(entry, _)| counts(entry)).count();
+    let apart = candidates(root).into_iter().filter(|one| one.apart && one.alike);
+    let best = apart.max_by_key(|one| (count(one.block), std::cmp::Reverse(one.depth)))?;
+    if 2 * count(best.block) <= count(root) {
+        return None;
     }
-    let apart = candidates(root).into_iter().filter(|one| one.apart);
-    apart.map(|one| one.block.presence.clone()).collect()
+    let around: Vec<usize> = root.around(best.block.id).iter().map(|block| block.context).collect();
+    let mut beside = true;
+    root.visit_blocks(&mut |entry, block| {
+        let counts = counts(entry) && !block.presence.no_toolkit();
+        beside &= !counts || !block.presence.reaches_hip() || around.contains(&block.context);
+    });
+    beside.then(|| best.block.presence.clone())
 }
 
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the
@@ -178,6 +175,7 @@ fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block,
     let body = Block { id, indent, presence: reached, context, inline: false, own_list: false, items };
     Group {
         conditional: true,
+        rest: presence.negated(),
         parts: vec![Part { header: Header::Written(condition), condition: presence, body }],
     }
 }

@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
             at = end.max(at);
         }
         let conditional = statement.kind() == "if_statement";
-        (!parts.is_empty() && at == lines.end).then_some(Group { conditional, parts })
+        (!parts.is_empty() && at == lines.end).then_some(Group { conditional, rest: open, parts })
     }
 
     /// Where a block within another is reached. What the toolkit alone rules out is dead for HIP too.
@@ -213,6 +213,9 @@ impl<'a> Reader<'a> {
             ("if_statement" | "elif_clause", Some(condition)) => {
                 let holds = self.evaluation.presence(condition);
                 (open.and(&holds), open.and(&holds.negated()))
+            }
+            ("else_clause", _) if owner.parent().is_some_and(|outer| outer.kind() == "if_statement") => {
+                (open.clone(), self.evaluation.worlds.nowhere())
             }
             ("function_definition", _) if self.uncalled.contains(&owner.byte_range()) => {
                 (self.evaluation.worlds.nowhere(), open.clone())

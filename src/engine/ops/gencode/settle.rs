@@ -2,7 +2,7 @@
 //! compile it, and no given toolkit is asked for an architecture that it refuses.
 
 use super::guard::Bounds;
-use super::place::{Placement, apart_from_hip, place};
+use super::place::{Placement, apart_from_hip, home, place};
 use super::tree::{Block, Defect, Entry, Fate, Origin};
 use super::worlds::{Presence, World, Worlds};
 use super::{ArchWish, GencodeError, GencodeOp};
@@ -27,8 +27,8 @@ pub struct Law<'a> {
     pub step: &'a [u8],
     /// Whether a HIP build must not see what is wanted: the file tells them apart.
     pub hip: bool,
-    /// Where the blocks are reached that hipcc does not reach.
-    pub apart: &'a [Presence],
+    /// Where the block is reached that hipcc does not reach.
+    pub apart: Option<&'a Presence>,
 }
 
 /// What was done to a file, in words.
@@ -102,7 +102,7 @@ fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Resul
 fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
     drop_unwanted(root, law, settled);
     let apart = apart_from_hip(root);
-    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
+    let law = &Law { hip: law.hip && apart.is_some(), apart: apart.as_ref(), ..*law };
     let mut homeless = repair(root, law, settled);
     homeless.extend(take_out_misplaced(root, law, settled));
     take_out_repetitions(root, law, settled);
@@ -123,7 +123,7 @@ fn settle_list(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result
 pub fn clean(root: &mut Block, law: &Law<'_>) -> Vec<String> {
     let mut settled = Settled::default();
     let apart = apart_from_hip(root);
-    let law = &Law { hip: law.hip && !apart.is_empty(), apart: &apart, ..*law };
+    let law = &Law { hip: law.hip && apart.is_some(), apart: apart.as_ref(), ..*law };
     repair(root, law, &mut settled);
     let moved = take_out_misplaced(root, law, &mut settled);
     settled.how.extend(moved.iter().map(|placement| placement.moved()));
@@ -155,10 +155,10 @@ fn drop_unwanted(root: &mut Block, law: &Law<'_>, settled: &mut Settled) {
 fn repair(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
     root.visit_mut(&mut |entry, presence| {
-        let Some(defect) = entry.defect.filter(|_| entry.fate == Fate::Stays && !presence.nowhere()) else {
+        let Some(defect) = entry.defect.filter(|_| entry.fate != Fate::Goes && !presence.nowhere()) else {
             return;
         };
-        let (line, gencode) = (entry.line(), entry.gencode.clone());
+        let (line, gencode) = (entry.line(), entry.settled().clone());
         let fault = match defect {
             Defect::ValueAlone => format!("line {line} adds `{gencode}` without `-gencode`"),
             Defect::OneString => format!("line {line} adds `-gencode {gencode}` as one word"),
@@ -252,7 +252,7 @@ fn uncovered(
     for placement in homeless {
         let takes = law.worlds.takes(law.catalogue, &placement.gencode);
         let same = |entry: &Entry| entry.counts() && *entry.settled() == placement.gencode;
-        let present = presence_of(root, law, same);
+        let present = certainly(root, &takes, law, same);
         let repaired = placement.origin.is_none();
         if takes.beyond(&present).is_empty() {
             settled.how.extend((!repaired).then(|| repetition(placement.line)));
@@ -269,10 +269,14 @@ fn uncovered(
     uncovered
 }
 
-/// Where some entry of a kind is reached.
-fn presence_of(root: &Block, law: &Law<'_>, kind: impl Fn(&Entry) -> bool) -> Presence {
-    let entries = root.entries().into_iter().filter(|(entry, _)| kind(entry));
-    entries.fold(law.worlds.nowhere(), |all, (_, presence)| all.or(presence))
+/// Where some entry of a kind is reached as certainly as the block that new ones go to.
+fn certainly(root: &Block, takes: &Presence, law: &Law<'_>, kind: impl Fn(&Entry) -> bool) -> Presence {
+    let Some(home) = home(root, takes, law) else { return law.worlds.nowhere() };
+    let within: Vec<&Entry> = home.entries().into_iter().map(|(entry, _)| entry).collect();
+    let beside = |entry: &Entry| kind(entry) && !within.iter().any(|other| std::ptr::eq(*other, entry));
+    let entries = root.entries().into_iter().filter(|(entry, _)| beside(entry));
+    let sure = home.surely(&kind, &law.worlds.nowhere());
+    entries.fold(sure, |all, (_, presence)| all.or(&presence.where_as_certain_as(&home.presence)))
 }
 
 /// Whether an entry that concerns us is reached by no toolkit that takes it.
@@ -288,7 +292,7 @@ fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> boo
     if !law.concerns(gencode, &beyond) {
         return false;
     }
-    let wanted = law.wants(gencode) && law.apart.iter().any(|apart| takes.beyond(apart).is_empty());
+    let wanted = law.wants(gencode) && law.apart.is_some_and(|apart| takes.beyond(apart).is_empty());
     let first = law.bounds(gencode).first;
     let mut worlds = law.worlds.iter().enumerate().filter(|(at, _)| beyond.contains(at));
     worlds.any(|(_, world)| match world {
@@ -304,7 +308,7 @@ fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut 
         let gencode = Gencode::of(code);
         let takes = law.worlds.takes(law.catalogue, &gencode);
         let serving = |gencode: &Gencode| gencode.codes.iter().any(|other| other.serves(code));
-        let found = presence_of(root, law, |entry| entry.counts() && serving(entry.settled()));
+        let found = certainly(root, &takes, law, |entry| entry.counts() && serving(entry.settled()));
         let coming = placed.iter().filter(|placement| serving(&placement.gencode));
         let coming = coming.map(|placement| law.worlds.takes(law.catalogue, &placement.gencode));
         let in_time = coming.filter(|presence| takes.beyond(presence).is_empty());

@@ -99,6 +99,8 @@ pub enum Fate {
 pub struct Group {
     /// Whether it is an `if`, which may go when nothing is left in it.
     pub conditional: bool,
+    /// Where no clause of an `if` is entered.
+    pub rest: Presence,
     /// In the order of the file.
     pub parts: Vec<Part>,
 }
@@ -182,6 +184,15 @@ impl Block {
         }
     }
 
+    /// Where some entry of a kind is reached for certain from here, whatever is not known.
+    pub fn surely(&self, kind: &impl Fn(&Entry) -> bool, nowhere: &Presence) -> Presence {
+        self.items.iter().fold(nowhere.clone(), |all, item| match item {
+            Item::Entry(entry) if kind(entry) => all.or(&nowhere.negated()),
+            Item::Text(_) | Item::Entry(_) => all,
+            Item::Group(group) => all.or(&group.surely(kind, nowhere)),
+        })
+    }
+
     /// All entries with what reaches them.
     pub fn entries(&self) -> Vec<(&Entry, &Presence)> {
         let mut entries = Vec::new();
@@ -198,6 +209,22 @@ impl Block {
             Item::Group(group) => group.parts.iter_mut().find_map(|part| part.body.find_mut(id)),
             Item::Text(_) | Item::Entry(_) => None,
         })
+    }
+
+    /// The block with this number and those around it; none where it is not there.
+    pub fn around(&self, id: usize) -> Vec<&Block> {
+        if self.id == id {
+            return vec![self];
+        }
+        let groups = self
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Group(group) = item { Some(group) } else { None });
+        let mut paths = groups.flat_map(|group| &group.parts).map(|part| part.body.around(id));
+        match paths.find(|path| !path.is_empty()) {
+            Some(path) => [path, vec![self]].concat(),
+            None => Vec::new(),
+        }
     }
 
     /// Whether something of it is left in the settled file besides comments and blank lines.
@@ -238,6 +265,17 @@ impl Group {
     /// Whether nothing is left of it in the settled file. A function or a loop stays.
     pub fn is_emptied(&self) -> bool {
         self.conditional && !self.parts.iter().any(|part| part.body.has_statement())
+    }
+
+    /// Where every way through it reaches an entry of a kind.
+    fn surely(&self, kind: &impl Fn(&Entry) -> bool, nowhere: &Presence) -> Presence {
+        let bodies = self.parts.iter().map(|part| (part, part.body.surely(kind, nowhere)));
+        if !self.conditional {
+            return bodies.fold(nowhere.clone(), |all, (_, body)| all.or(&body));
+        }
+        bodies
+            .fold(self.rest.negated(), |all, (part, body)| all.and(&body.or(&part.condition.negated())))
+            .certain()
     }
 
     /// The clauses that the toolkit decides about.

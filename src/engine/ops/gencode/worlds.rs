@@ -146,6 +146,17 @@ impl Presence {
         self.cuda().iter().zip(other.cuda()).all(|(own, other)| own <= other)
     }
 
+    /// Where it holds at least as certainly as another one.
+    pub fn where_as_certain_as(&self, other: &Presence) -> Presence {
+        let pairs = self.0.iter().zip(&other.0);
+        Presence(pairs.map(|(own, other)| Truth::of(*own != Truth::No && own >= other)).collect())
+    }
+
+    /// Where it holds for certain.
+    pub fn certain(&self) -> Presence {
+        Presence(self.0.iter().map(|truth| Truth::of(*truth == Truth::Yes)).collect())
+    }
+
     /// Whether the toolkit makes no difference.
     pub fn is_alike(&self) -> bool {
         self.cuda().windows(2).all(|pair| pair[0] == pair[1])

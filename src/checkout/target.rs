@@ -47,6 +47,14 @@ pub enum TargetError {
         /// The known upstream whose name is nearest, if one is near.
         nearest: Option<String>,
     },
+    /// A requirement as pip takes it.
+    #[error("`{name}=={version}` is written as pip takes it")]
+    Requirement {
+        /// What stands before `==`.
+        name: String,
+        /// What stands behind it.
+        version: String,
+    },
     /// Nothing stands behind the `@`.
     #[error("no tag, branch or commit stands behind `{upstream}@`")]
     EmptyRef {
@@ -65,6 +73,9 @@ impl TargetError {
             }
             Self::UnknownUpstream { name, reference, .. } => {
                 Some(format!("for a folder of that name type ./{name}@{reference}"))
+            }
+            Self::Requirement { name, version } => {
+                Some(format!("{name}@v{}", version.trim_start_matches('v')))
             }
             Self::EmptyRef { upstream } => Some(format!("{upstream} alone is its newest release")),
         }
@@ -87,6 +98,12 @@ impl TargetSpec {
         }
         if let Some((name, reference)) = text.split_once('@') {
             return Self::of_upstream(name, reference, upstreams);
+        }
+        if let Some((name, version)) = text.split_once("==") {
+            return Err(TargetError::Requirement {
+                name: name.trim().into(),
+                version: version.trim().into(),
+            });
         }
         if upstreams.iter().any(|upstream| upstream.id == text) {
             return Ok(Self::Upstream { id: text.into(), wanted: Wanted::Newest, by_default: false });

@@ -94,7 +94,7 @@ fn branch_name(planned: &Planned<'_>) -> String {
     parts.extend(named("drop-", &wish.drop));
     parts.extend(request.environment.cuda.iter().map(|toolkit| format!("cuda{toolkit}")));
     parts.extend(request.environment.torch.iter().map(|torch| format!("torch{torch}")));
-    parts.extend(request.patches.iter().map(|id| id.rsplit('/').next().unwrap_or(id).to_string()));
+    parts.extend(planned.bound.by_name().iter().map(|id| id.rsplit('/').next().unwrap_or(id).to_string()));
     parts.extend(request.skip.iter().map(|id| format!("no-{}", id.rsplit('/').next().unwrap_or(id))));
     format!("mambapatch/{}", parts.join("+"))
 }
@@ -117,14 +117,17 @@ fn commit(patch: &PatchPlan, planned: &Planned<'_>) -> CommitToMake {
         message.push_str(&format!("\nReferences: {}\n", patch.references.join(", ")));
     }
     message.push_str(&format!("\nPatch-Set: {}\n", patch.id));
-    message.push_str(&format!("Patch-Parameters: {}\n", parameters(planned.bound.request)));
+    message.push_str(&format!(
+        "Patch-Parameters: {}\n",
+        parameters(planned.bound.request, &planned.bound.by_name())
+    ));
     message.push_str(&format!("{}: {}\n", crate::checkout::git::TRAILER, env!("CARGO_PKG_VERSION")));
     let files = patch.changes.iter().map(|(path, change)| (path.clone(), change.after.to_vec())).collect();
     CommitToMake { message, files }
 }
 
 /// The flags that give the same plan again.
-pub fn parameters(request: &Request) -> String {
+pub fn parameters(request: &Request, patches: &[String]) -> String {
     let wish = &request.wish;
     let codes = |flag: &str, codes: &[Code]| {
         codes.iter().map(|code| format!("{flag} {}", written(*code))).collect::<Vec<_>>()
@@ -134,7 +137,7 @@ pub fn parameters(request: &Request) -> String {
     flags.extend(codes("--only-arch", &wish.only));
     flags.extend(request.environment.cuda.iter().map(|toolkit| format!("--cuda {toolkit}")));
     flags.extend(request.environment.torch.iter().map(|torch| format!("--torch {torch}")));
-    flags.extend(request.patches.iter().map(|id| format!("--patch {id}")));
+    flags.extend(patches.iter().map(|id| format!("--patch {id}")));
     flags.extend(request.skip.iter().map(|id| format!("--skip-patch {id}")));
     if request.accept_advisory {
         flags.push("--accept-advisory".to_string());
@@ -153,6 +156,8 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     match done {
         Done::Nothing => {
             terminal.tell(&line("nothing to do", &planned.nothing()));
+            let chosen = !planned.proved.plan().patches.is_empty();
+            next::unpatched(planned).into_iter().filter(|_| chosen).for_each(|text| terminal.tell(&text));
         }
         Done::DryRun => terminal.note("nothing was written (--dry-run)"),
         Done::Branch { checkout, committed } => {

@@ -43,6 +43,20 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
     text
 }
 
+/// The command that compiles a release that needs no patch; none for a tree of the user's own.
+pub fn unpatched(planned: &Planned<'_>) -> Option<String> {
+    let SourceVersion::Release(tag) = &planned.bound.version else { return None };
+    if planned.target.is_local() || !planned.target.carries_kernels() {
+        return None;
+    }
+    let upstream = planned.bound.upstream;
+    let name = &upstream.distribution;
+    let pip = build(upstream, &planned.bound.version)
+        .replace("--no-deps .", &format!("--no-deps --no-binary {name} '{name}=={tag}'"));
+    let why = paint(DIM, "    # compiles this release as it is: nothing of it needs a patch");
+    Some(format!("\n{}\n  {pip}\n  {why}\n", paint(STRONG, "next")))
+}
+
 /// The command that patches the newest release that works together with the target, for the same GPUs and toolkits, and
 /// how it goes on; where none are named, the command that installs it.
 fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static str) {
@@ -52,7 +66,7 @@ fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static 
         environment: request.environment.clone(),
         ..Request::default()
     };
-    let (name, flags) = (&partner.distribution, parameters(&same));
+    let (name, flags) = (&partner.distribution, parameters(&same, &[]));
     if flags.is_empty() {
         return (format!("pip install --no-build-isolation --no-deps '{name}{}'", partner.versions), "");
     }
@@ -75,7 +89,7 @@ fn from_git(planned: &Planned<'_>) -> String {
         SourceVersion::Release(tag) => (format!("{id}@v{tag}"), format!("{id}-{tag}-git")),
         _ => (id.clone(), format!("{id}-git")),
     };
-    let parameters = parameters(planned.bound.request);
+    let parameters = parameters(planned.bound.request, &planned.bound.by_name());
     format!("mambapatch apply {target} {parameters} --source git --into {folder}")
 }
 

@@ -102,8 +102,11 @@ fn one(text: &str, catalogue: &Catalogue) -> Result<Vec<Code>, Failure> {
         GpuMatch::One(gpu) => Ok(vec![Code::Sass(gpu.arch)]),
         GpuMatch::Several(gpus) => Err(Failure::UnknownArch(unknown(names(gpus), true))),
         GpuMatch::Unknown(gpus) => {
-            let mut nearest: Vec<String> =
-                catalogue.nearest_arches(text).iter().map(Arch::to_string).collect();
+            let mut nearest: Vec<String> = catalogue
+                .nearest_arches(text.trim_start_matches(['s', 'm']))
+                .iter()
+                .map(Arch::to_string)
+                .collect();
             nearest.extend(names(gpus));
             Err(Failure::UnknownArch(unknown(nearest, false)))
         }

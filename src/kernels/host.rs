@@ -79,8 +79,10 @@ impl Host {
     pub fn summary(&self) -> String {
         let gpus = self.gpus.iter().map(|gpu| format!("GPU {gpu}"));
         let toolkit = self.toolkit.iter().map(|toolkit| format!("CUDA {toolkit}"));
-        let torch = self.torch.iter().map(|torch| format!("torch {torch}"));
-        gpus.chain(toolkit).chain(torch).collect::<Vec<_>>().join(", ")
+        let packages =
+            self.packages.iter().filter_map(|(name, tag)| Some(format!("{name} {}", tag.as_ref()?)));
+        let machine = [self.machine.clone()];
+        gpus.chain(toolkit).chain(packages).chain(machine).collect::<Vec<_>>().join(", ")
     }
 
     /// What was not found.

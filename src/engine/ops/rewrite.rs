@@ -97,10 +97,27 @@ impl RewriteOp {
 
     /// The code that it speaks of.
     pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
-        let find = self.find.iter().map(|pattern| ("find", pattern.text.clone()));
+        let patterns = [
+            ("find", &self.find),
+            ("inside", &self.inside),
+            ("not-inside", &self.not_inside),
+            ("unless", &self.unless),
+            ("accept", &self.accept),
+        ];
+        let code = |(key, patterns): (&'static str, &Vec<Pattern>)| {
+            patterns.iter().map(|pattern| (key, pattern.text.clone())).collect::<Vec<_>>()
+        };
         let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
         let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
-        find.chain(replace).chain(advice).collect()
+        let expect = self.expect.iter().map(|expect| ("expect", count(expect)));
+        let [find, others @ ..] = patterns;
+        code(find)
+            .into_iter()
+            .chain(replace)
+            .chain(others.into_iter().flat_map(code))
+            .chain(expect)
+            .chain(advice)
+            .collect()
     }
 
     /// The places that are left.
@@ -180,11 +197,15 @@ impl RewriteOp {
 }
 
 fn expected(expect: &RangeInclusive<usize>) -> String {
+    format!("{} {}", count(expect), if *expect == (1..=1) { "was" } else { "were" })
+}
+
+/// `2`, `1 to 4`, `at least 1`.
+fn count(expect: &RangeInclusive<usize>) -> String {
     match (expect.start(), expect.end()) {
-        (start, &usize::MAX) => format!("at least {start} were"),
-        (1, 1) => "1 was".to_string(),
-        (start, end) if start == end => format!("{start} were"),
-        (start, end) => format!("{start} to {end} were"),
+        (start, &usize::MAX) => format!("at least {start}"),
+        (start, end) if start == end => start.to_string(),
+        (start, end) => format!("{start} to {end}"),
     }
 }
 

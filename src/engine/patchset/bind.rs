@@ -1,7 +1,7 @@
 //! A patch set joined with a release, an environment and the facts of the catalogue.
 
 use super::select::{Request, UnknownPatch, choose, is_for, ops};
-use super::{Advisory, Patch, PatchOp, Upstream};
+use super::{Advisory, Patch, PatchOp, Upstream, Wanted};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::toolkit_in;
@@ -117,6 +117,23 @@ impl<'a> Bound<'a> {
         });
         notes.extend(replaced);
         Ok(Self { upstream, version, request, catalogue, patches, notes })
+    }
+
+    /// The chosen patches that need their name to be chosen again: those that were asked for by it, and those that the
+    /// host's machine or packages asked for.
+    pub fn by_name(&self) -> Vec<String> {
+        let of_host = |patch: &Patch| match &patch.wanted {
+            Wanted::ByEnvironment(needed) => {
+                needed.machine.is_some() || needed.python.is_some() || !needed.packages.is_empty()
+            }
+            Wanted::ByArch | Wanted::ByName => false,
+        };
+        let chosen = self.patches.iter().map(|bound| bound.patch);
+        let asked = |id: &String| {
+            !self.request.patches.iter().any(|asked| id == asked || id.ends_with(&format!("/{asked}")))
+        };
+        let by_host = chosen.filter(|patch| of_host(patch)).map(|patch| patch.id.clone()).filter(asked);
+        self.request.patches.iter().cloned().chain(by_host).collect()
     }
 
     /// What its ops are planned for.

@@ -82,9 +82,14 @@ impl Pattern {
         if matches!(nodes.as_slice(), [PatternNode::One(_) | PatternNode::Many(_)]) {
             return Err(PatternError::Everything { text: written.to_string() });
         }
-        let mut words = Vec::new();
-        nodes.iter().for_each(|node| collect_words(node, &mut words));
+        let words = words(&nodes);
         Ok(Self { text: written.to_string(), language, nodes, words })
+    }
+
+    /// A pattern of one of the nodes of this one.
+    pub(super) fn with_node(&self, node: &PatternNode) -> Self {
+        let nodes = vec![node.clone()];
+        Self { words: words(&nodes), nodes, text: self.text.clone(), language: self.language }
     }
 
     /// Whether a file can hold a match at all, judged without parsing it.
@@ -175,6 +180,13 @@ pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> 
     }
     let last = node.child_count().checked_sub(1)?;
     Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+}
+
+/// Texts that every match holds.
+fn words(nodes: &[PatternNode]) -> Vec<String> {
+    let mut words = Vec::new();
+    nodes.iter().for_each(|node| collect_words(node, &mut words));
+    words
 }
 
 fn collect_words(node: &PatternNode, words: &mut Vec<String>) {

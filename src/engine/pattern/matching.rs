@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
-use crate::engine::syntax::language::{Parsed, descendants, significant_children};
+use crate::engine::syntax::language::{Parsed, descendants, descendants_holding, significant_children};
 
 /// What a metavariable stands for at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,16 +70,21 @@ impl Pattern {
         if parsed.language != self.language || !self.may_match(&parsed.bytes) {
             return Vec::new();
         }
-        let mut found: Vec<Match> = parsed.roots().flat_map(|root| self.find_below(parsed, root)).collect();
+        let offsets = self.words.iter().map(|word| parsed.offsets_of(word)).min_by_key(Vec::len);
+        let below = |root| match &offsets {
+            Some(offsets) => self.find_among(parsed, descendants_holding(root, offsets)),
+            None => self.find_among(parsed, descendants(root)),
+        };
+        let mut found: Vec<Match> = parsed.roots().flat_map(below).collect();
         found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
         found.dedup_by(|one, other| one.range == other.range);
         found
     }
 
-    fn find_below(&self, parsed: &Parsed, root: Node<'_>) -> Vec<Match> {
+    fn find_among<'t>(&self, parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>) -> Vec<Match> {
         match self.nodes.as_slice() {
-            [_] => descendants(root).filter_map(|node| self.match_node(parsed, node)).collect(),
-            several => descendants(root)
+            [_] => nodes.filter_map(|node| self.match_node(parsed, node)).collect(),
+            several => nodes
                 .filter(|node| node.named_child_count() >= several.len())
                 .flat_map(|parent| self.match_children(parsed, parent))
                 .collect(),
@@ -131,17 +136,15 @@ impl Pattern {
 
     /// The part of a pattern of several nodes that is one of them, as a pattern of its own.
     pub fn part(&self, index: usize) -> Option<Pattern> {
-        let node = self.nodes.get(index)?.clone();
-        Some(Pattern { nodes: vec![node], ..self.clone() })
+        self.nodes.get(index).map(|node| self.with_node(node))
     }
 
     /// The two sides of a comparison, each as a pattern of its own.
     pub fn comparison(&self) -> Option<(Pattern, Pattern)> {
         let [PatternNode::Branch { kind, children }] = self.nodes.as_slice() else { return None };
         let [left, _, right] = children.as_slice() else { return None };
-        let side = |node: &PatternNode| Pattern { nodes: vec![node.clone()], ..self.clone() };
         matches!(kind.name.as_str(), "comparison_operator" | "binary_expression")
-            .then(|| (side(left), side(right)))
+            .then(|| (self.with_node(left), self.with_node(right)))
     }
 
     /// Whether the pattern speaks of a metavariable.

@@ -102,6 +102,11 @@ impl Parsed {
         holding.next().and_then(|outer| Some(self.text(outer.child_by_field_name("name")?)))
     }
 
+    /// Where a word stands in the file, in code or not, ascending.
+    pub fn offsets_of(&self, word: &str) -> Vec<usize> {
+        memchr::memmem::find_iter(&self.bytes, word.as_bytes()).collect()
+    }
+
     /// How many places of the file itself are wrong by its grammar.
     pub fn syntax_errors(&self) -> usize {
         self.wrong_places().len()
@@ -154,22 +159,42 @@ fn readable(bytes: &[u8]) -> std::borrow::Cow<'_, [u8]> {
 
 /// All nodes below and with `root`, each before its children.
 pub fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    descendants_where(root, |_| true)
+}
+
+/// The nodes below and with `root` that hold one of these offsets, each before its children. The offsets ascend; what
+/// holds none is not entered, so that few offsets make a short walk.
+pub fn descendants_holding<'t>(root: Node<'t>, offsets: &[usize]) -> impl Iterator<Item = Node<'t>> {
+    descendants_where(root, |node| {
+        let next = offsets.partition_point(|offset| *offset < node.start_byte());
+        offsets.get(next).is_some_and(|offset| *offset < node.end_byte())
+    })
+}
+
+fn descendants_where<'t>(root: Node<'t>, enter: impl Fn(Node<'t>) -> bool) -> impl Iterator<Item = Node<'t>> {
     let mut cursor = root.walk();
-    let mut done = false;
+    let mut done = !enter(root);
+    let mut entered = true;
     std::iter::from_fn(move || {
-        if done {
-            return None;
-        }
-        let node = cursor.node();
-        if !cursor.goto_first_child() {
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    done = true;
-                    break;
+        while !done {
+            let node = cursor.node();
+            let was_entered = std::mem::replace(&mut entered, true);
+            if !(was_entered && cursor.goto_first_child()) {
+                while !cursor.goto_next_sibling() {
+                    if !cursor.goto_parent() {
+                        done = true;
+                        break;
+                    }
                 }
             }
+            if !done {
+                entered = enter(cursor.node());
+            }
+            if was_entered {
+                return Some(node);
+            }
         }
-        Some(node)
+        None
     })
 }
 
@@ -201,6 +226,18 @@ mod tests {
         assert_eq!(bom.syntax_errors(), 0);
         let name = descendants(bom.root()).find(|node| node.kind() == "identifier").expect("name");
         assert_eq!(name.byte_range(), 3..4);
+    }
+
+    #[test]
+    fn a_short_walk_meets_exactly_the_nodes_that_hold_an_offset() {
+        let text = "def f():\n    x = 'arch'\ny = [1, 'arch', g('a')]\n";
+        let parsed = parse(Language::Python, text.as_bytes());
+        let offsets = parsed.offsets_of("arch");
+        let holds = |node: &Node<'_>| offsets.iter().any(|offset| node.byte_range().contains(offset));
+        let long: Vec<_> = descendants(parsed.root()).filter(holds).map(|node| node.id()).collect();
+        let short: Vec<_> = descendants_holding(parsed.root(), &offsets).map(|node| node.id()).collect();
+        assert_eq!(short, long);
+        assert!(descendants_holding(parsed.root(), &[]).next().is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::GencodeOp;
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
 
 impl GencodeOp {
     /// The name of the list that entries are added to, where the entry begins with one.
@@ -23,7 +23,8 @@ impl GencodeOp {
 }
 
 fn names<'t>(parsed: &'t Parsed, name: &str) -> impl Iterator<Item = Node<'t>> {
-    descendants(parsed.root()).filter(move |node| node.kind() == "identifier" && parsed.text(*node) == name)
+    let all = descendants_holding(parsed.root(), &parsed.offsets_of(name)).collect::<Vec<_>>();
+    all.into_iter().filter(move |node| node.kind() == "identifier" && parsed.text(*node) == name)
 }
 
 /// Whether a name stands there for its value: not where it is assigned, declared, or has something added to it.
@@ -64,7 +65,9 @@ pub(super) fn uncalled_functions(parsed: &Parsed, sites: &[Range<usize>]) -> Vec
     let holds = |function: &Node<'_>| {
         sites.iter().any(|site| function.start_byte() <= site.start && site.end <= function.end_byte())
     };
-    let functions = descendants(parsed.root()).filter(|node| node.kind() == "function_definition");
+    let starts: Vec<usize> = sites.iter().map(|site| site.start).collect();
+    let functions =
+        descendants_holding(parsed.root(), &starts).filter(|node| node.kind() == "function_definition");
     let plain = functions.filter(holds).filter(|node| {
         !ancestors(*node).any(|outer| {
             matches!(outer.kind(), "function_definition" | "class_definition" | "decorated_definition")

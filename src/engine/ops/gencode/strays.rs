@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::GencodeOp;
 use super::tree::Block;
 use crate::engine::source::line_of;
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants_holding};
 
 /// What a person should look at: gencode flags that are added in an unknown way, `-gencode` without a value, and
 /// places that the grammar cannot read.
@@ -18,11 +18,13 @@ pub fn reports(op: &GencodeOp, parsed: &Parsed, root: &Block) -> Vec<String> {
         .filter_map(|(entry, _)| entry.origin.as_ref().map(|origin| origin.span.clone()))
         .collect();
     let is_read = |node: &Node<'_>| read.iter().any(|span| span.contains(&node.start_byte()));
-    let unread: Vec<Node<'_>> =
-        descendants(parsed.root()).filter(|node| is_flag(*node, parsed) && !is_read(node)).collect();
-    let options = descendants(parsed.root()).filter(|node| {
-        op.options.iter().any(|one| one.match_node(parsed, *node).is_some()) && !is_read(node)
-    });
+    let mut offsets = ["arch=", "gencode", "generate-code"].map(|word| parsed.offsets_of(word)).concat();
+    offsets.sort_unstable();
+    let near: Vec<Node<'_>> =
+        descendants_holding(parsed.root(), &offsets).filter(|node| !is_read(node)).collect();
+    let unread: Vec<Node<'_>> = near.iter().copied().filter(|node| is_flag(*node, parsed)).collect();
+    let is_option = |node: &Node<'_>| op.options.iter().any(|one| one.match_node(parsed, *node).is_some());
+    let options = near.iter().copied().filter(is_option);
     let alone = options.filter(|option| !is_followed(*option, &unread));
     let line = |node: &Node<'_>| line_of(&parsed.bytes, node.start_byte());
     let alone = alone.map(|node| (line(&node), "adds `-gencode` without a value".to_string()));

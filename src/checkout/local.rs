@@ -8,7 +8,7 @@ use super::Progress;
 use super::archive;
 use super::error::CheckoutError;
 use super::folder;
-use super::git::{GitError, GitRepository};
+use super::git::{GitError, GitRepository, GitTag};
 use super::index::sdist_tag;
 use super::opened::{Origin, Places, Store, Target, label};
 use super::options::CheckoutOptions;
@@ -46,7 +46,8 @@ pub(super) fn open(
     } else if let Ok(repository) = GitRepository::open(&full, tag_prefix) {
         let commit = repository.head()?;
         let reference = repository.head_branch().unwrap_or_else(|| commit[..12].to_string());
-        let target = of_commit(Rc::new(repository), Named { commit, reference, upstream: None }, places)?;
+        let target =
+            of_commit(Rc::new(repository), Named { commit, reference, upstream: None, tags: None }, places)?;
         return Ok(recognised(target, upstreams));
     }
     open_folder(full, upstreams, places)
@@ -150,6 +151,8 @@ pub(super) struct Named<'a> {
     pub commit: String,
     pub reference: String,
     pub upstream: Option<&'a UpstreamInfo>,
+    /// The tags of the repository, where they were listed before.
+    pub tags: Option<&'a [GitTag]>,
 }
 
 /// A target whose files lie in a commit of a mirror or clone.
@@ -158,7 +161,10 @@ pub(super) fn of_commit(
     named: Named<'_>,
     places: Places,
 ) -> Result<Target, CheckoutError> {
-    let tags = repository.tags()?;
+    let tags = match named.tags {
+        Some(tags) => tags.to_vec(),
+        None => repository.tags()?,
+    };
     // A tag that was asked for by name is that release, also where a newer one points at the same commit.
     let asked = tags.iter().find(|tag| tag.name == named.reference && tag.commit == named.commit);
     let version = match asked {

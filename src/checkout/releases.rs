@@ -97,7 +97,7 @@ impl Releases {
                 let found =
                     found.ok_or_else(|| CheckoutError::NoRelease { upstream: self.upstream.id.clone() })?;
                 let (commit, reference) = (found.commit.clone(), found.name.clone());
-                let named = Named { commit, reference, upstream: Some(&self.upstream) };
+                let named = Named { commit, reference, upstream: Some(&self.upstream), tags: Some(tags) };
                 local::of_commit(repository.clone(), named, places)
             }
             Source::Index { index, files } => {

@@ -177,7 +177,8 @@ impl Search<'_> {
             }
             return Ok(None);
         };
-        let named = Named { commit: found.commit, reference: found.name, upstream: Some(self.upstream) };
+        let named =
+            Named { commit: found.commit, reference: found.name, upstream: Some(self.upstream), tags: None };
         let target = local::of_commit(Rc::new(repository), named, self.places())?;
         self.note(format!("{} from {how}", target.label));
         Ok(Some(target))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -95,19 +96,24 @@ pub fn matrix(
     Ok(Answer::Yes)
 }
 
-/// The standing of a patch by its ops and by the paths and bytes of the files that they look at: what is the same for
-/// several releases is planned once.
-type Known<'a> = HashMap<(Vec<&'a str>, Vec<(String, std::sync::Arc<[u8]>)>), Standing>;
+/// One patch on the files of one release, or of several that have the same.
+struct Job<'a> {
+    alone: Bound<'a>,
+    sources: Sources,
+}
 
-/// One row a release.
+/// What a job depends on: the ops, and the paths and bytes of the files that they look at.
+type Key<'a> = (Vec<&'a str>, Vec<(String, std::sync::Arc<[u8]>)>);
+
+/// One row a release. What is the same for several releases is planned once, and different jobs side by side.
 fn rows(
     releases: &Releases,
     upstream: &Upstream,
     asked: &Asked,
     terminal: &mut Terminal,
 ) -> Result<Vec<Row>, Failure> {
-    let mut known = Known::new();
-    let mut rows = Vec::new();
+    let (mut known, mut jobs) = (HashMap::new(), Vec::new());
+    let mut numbers: Vec<(Tag, Vec<usize>)> = Vec::new();
     let tags = releases.tags();
     terminal.progress(Progress::Step(format!("planning {} releases of {}", tags.len(), upstream.id)));
     for (done, tag) in tags.iter().enumerate() {
@@ -118,30 +124,49 @@ fn rows(
         let files = files(&bound);
         let sources = target.read(&|path| files.iter().any(|files| files.contains(path)))?;
         check_size(&sources)?;
-        let standings =
-            (0..bound.patches.len()).map(|index| standing(&bound, index, &sources, &mut known)).collect();
-        rows.push(Row { tag: tag.clone(), standings });
+        let patches = 0..bound.patches.len();
+        let number = |index| number(&bound, index, &sources, (&mut known, &mut jobs));
+        numbers.push((tag.clone(), patches.map(number).collect()));
     }
-    Ok(rows)
+    let standings: Vec<Standing> = jobs.par_iter().map(Job::standing).collect();
+    let row = |(tag, numbers): (Tag, Vec<usize>)| Row {
+        tag,
+        standings: numbers.into_iter().map(|number| standings[number]).collect(),
+    };
+    Ok(numbers.into_iter().map(row).collect())
 }
 
-/// The files that the ops of these patches look at.
-fn files<'a>(bound: &Bound<'a>) -> Vec<&'a Files> {
-    bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.op.files())).collect()
-}
-
-/// A patch is planned by itself, so that one that is lost does not hide the others.
-fn standing<'a>(bound: &Bound<'a>, index: usize, sources: &Sources, known: &mut Known<'a>) -> Standing {
+/// The number of the job of one patch; a new one where there is none yet. A patch is planned by itself, so that one
+/// that is lost does not hide the others.
+fn number<'a>(
+    bound: &Bound<'a>,
+    index: usize,
+    sources: &Sources,
+    (known, jobs): (&mut HashMap<Key<'a>, usize>, &mut Vec<Job<'a>>),
+) -> usize {
     let alone = Bound { patches: vec![bound.patches[index].clone()], ..bound.clone() };
     let files = files(&alone);
     let looked_at =
         sources.contents().into_iter().filter(|(path, _)| files.iter().any(|files| files.contains(path)));
     let ops = alone.patches.iter().flat_map(|patch| patch.ops.iter().map(|op| op.id.as_str()));
-    let key = (ops.collect(), looked_at.collect());
-    *known.entry(key).or_insert_with(|| match plan(&alone, sources) {
-        Ok(plan) => plan.patches.first().map_or(Standing::NotApplicable, Standing::of),
-        Err(_) => Standing::Lost,
+    *known.entry((ops.collect(), looked_at.collect())).or_insert_with(|| {
+        jobs.push(Job { alone, sources: sources.clone() });
+        jobs.len() - 1
     })
+}
+
+impl Job<'_> {
+    fn standing(&self) -> Standing {
+        match plan(&self.alone, &self.sources) {
+            Ok(plan) => plan.patches.first().map_or(Standing::NotApplicable, Standing::of),
+            Err(_) => Standing::Lost,
+        }
+    }
+}
+
+/// The files that the ops of these patches look at.
+fn files<'a>(bound: &Bound<'a>) -> Vec<&'a Files> {
+    bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.op.files())).collect()
 }
 
 fn table(patches: &[String], rows: &[Row]) -> String {

@@ -37,9 +37,11 @@ pub fn place(root: &mut Block, placement: Placement, law: &Law<'_>) -> Result<()
     let home = home(root, &needed, law).map(|block| block.id).ok_or(GencodeError::NoPlace)?;
     let block = root.find_mut(home).ok_or(GencodeError::NoPlace)?;
     let order = placement.gencode.order();
+    let outer = law.worlds.everywhere();
+    let outer = if block.presence.reaches_hip() { outer } else { outer.without_hip() };
     if block.presence.only_toolkits_of(&needed) {
         insert(block, (0, order), Item::Entry(placement.entry()));
-    } else if let Some(guarded) = guarded_body(block, &needed, &law.worlds.everywhere()) {
+    } else if let Some(guarded) = guarded_body(block, &needed, &outer) {
         insert(guarded, (0, order), Item::Entry(placement.entry()));
     } else {
         let condition = condition(law.bounds(&placement.gencode), law)?;
@@ -127,11 +129,14 @@ pub fn apart_from_hip(root: &Block) -> Option<Presence> {
 }
 
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the
-/// block itself is reached.
+/// block itself is reached; where that is a HIP build too, what stands apart from HIP alone is another place.
 fn guarded_body<'a>(block: &'a mut Block, needed: &Presence, outer: &Presence) -> Option<&'a mut Block> {
     block.items.iter_mut().find_map(|item| match item {
         Item::Group(group) if group.conditional => group.parts.iter_mut().find_map(|part| {
             let reached = outer.and(&part.condition);
+            if outer.reaches_hip() && !reached.reaches_hip() && part.condition.is_alike() {
+                return None;
+            }
             if reached.same_toolkits(needed) && !part.body.inline {
                 Some(&mut part.body)
             } else {

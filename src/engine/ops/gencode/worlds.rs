@@ -126,6 +126,12 @@ impl Presence {
         &self.0[..self.0.len().saturating_sub(1)]
     }
 
+    /// The same of every toolkit, and no HIP build.
+    pub fn without_hip(&self) -> Presence {
+        let last = self.0.len().saturating_sub(1);
+        Presence(self.cuda().iter().copied().chain(self.0.get(last).map(|_| Truth::No)).collect())
+    }
+
     /// Whether a HIP build gets there.
     pub fn reaches_hip(&self) -> bool {
         self.0.last().is_some_and(|truth| *truth != Truth::No)

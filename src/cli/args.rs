@@ -114,6 +114,14 @@ Examples:
   mambapatch explain mamba-ssm/cuda-13
   mambapatch explain gpu-arch")]
     Explain(ExplainArgs),
+    /// Show which GPU architectures a compiled extension really holds; with --gpu, exit 1 if one cannot run it
+    #[command(after_help = "\
+Examples:
+  # what an installed package holds, and whether an RTX 5090 can run it
+  mambapatch inspect mamba-ssm --gpu 5090
+  mambapatch inspect build/lib/selective_scan_cuda.so dist/*.whl
+  mambapatch inspect ./build --gpu native --format json")]
+    Inspect(InspectArgs),
 }
 
 /// `apply`
@@ -257,4 +265,18 @@ pub struct ExplainArgs {
     /// A patch (mamba-ssm/cuda-13, cuda-13) or an op (mamba-ssm/cuda-13/rewrite-2)
     #[arg(value_name = "PATCH|OP")]
     pub id: String,
+}
+
+/// `inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// Libraries and objects (.so, .pyd, .dll, .o, .a), wheels, folders, or names of installed packages and modules
+    #[arg(value_name = "FILE|WHEEL|DIR|MODULE", required = true)]
+    pub targets: Vec<String>,
+    /// Say whether it runs on this GPU: 120, 5090, B200, native; can be repeated
+    #[arg(long, value_name = "GPU", value_delimiter = ',')]
+    pub gpu: Vec<String>,
+    /// The Python whose packages are meant [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
 }

@@ -11,6 +11,8 @@ use crate::engine::patchset::load::LoadError;
 use crate::engine::plan::PlanError;
 use crate::engine::plan::prove::ProveError;
 use crate::engine::toolkit::Toolkit;
+use crate::kernels::inspect::InspectError;
+use crate::kernels::inspect::places::PlaceError;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +90,17 @@ pub enum Failure {
         id: String,
         /// Names that come near.
         nearest: Vec<String>,
+    },
+    /// What is to be inspected is not there.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A file that cannot be inspected.
+    #[error("cannot inspect {place}: {cause}")]
+    Inspect {
+        /// Which.
+        place: String,
+        /// Why.
+        cause: InspectError,
     },
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
@@ -169,11 +182,29 @@ impl Failure {
                 Some(nearest) => return Some(format!("mambapatch explain {nearest}")),
                 None => "mambapatch list UPSTREAM shows the patches",
             },
+            Failure::Place(error) => return Some(place_hint(error)),
+            Failure::Inspect { .. } => {
+                "build or fetch it again: a whole .so, .pyd, .o, .a or wheel is needed"
+            }
             Failure::Bind(_) | Failure::Plan(_) | Failure::UnknownArch(_) | Failure::Output(_) => {
                 return None;
             }
         };
         Some(hint.to_string())
+    }
+}
+
+fn place_hint(error: &PlaceError) -> String {
+    match error {
+        PlaceError::Missing(_) => "name a file, a wheel or a folder that is there".to_string(),
+        PlaceError::Unreadable { .. } => "see that it is whole and that you may read it".to_string(),
+        PlaceError::Empty { .. } => "name the folder that the build writes to, or the wheel".to_string(),
+        PlaceError::NoModule { name, is_here: true, .. } => {
+            format!("for what lies here: mambapatch inspect ./{name}")
+        }
+        PlaceError::NoModule { .. } => {
+            "a path has a slash: ./NAME; another environment: --python PYTHON".to_string()
+        }
     }
 }
 

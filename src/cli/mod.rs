@@ -5,6 +5,7 @@ pub mod args;
 pub mod diff;
 pub mod explain;
 pub mod failure;
+pub mod inspect;
 pub mod json;
 pub mod list;
 pub mod matrix;
@@ -66,5 +67,6 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Matrix(args) => matrix::matrix(args, everywhere, terminal),
         Command::List(args) => list::list(args, everywhere, terminal),
         Command::Explain(args) => explain::explain(args, everywhere, terminal),
+        Command::Inspect(args) => inspect::inspect(args, terminal),
     }
 }

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use super::process::output;
+use super::python;
 use crate::engine::arch::Arch;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
@@ -56,7 +58,7 @@ struct PythonAnswer {
 impl Host {
     /// Asks nvidia-smi, the toolkits and a Python: the given one, else that of the active environment.
     pub fn ask(python: Option<&Path>) -> Self {
-        let answer = ask_python(python);
+        let answer: Option<PythonAnswer> = python::ask(python, QUERY, &PACKAGES);
         let torch_cuda = answer.as_ref().and_then(|answer| answer.torch_cuda.as_deref()?.parse().ok());
         let packages: BTreeMap<String, Option<Tag>> =
             answer.iter().flat_map(|answer| &answer.packages).map(release).collect();
@@ -102,12 +104,6 @@ fn release((name, version): (&String, &Option<String>)) -> (String, Option<Tag>)
     (name.clone(), public.and_then(|version| version.parse().ok()))
 }
 
-/// The output of a program that ends well; its error output is not shown.
-fn output(command: &mut Command) -> Option<String> {
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout).ok()
-}
-
 fn ask_gpus() -> Vec<Arch> {
     let text = output(Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]));
     let mut gpus: Vec<Arch> =
@@ -115,22 +111,6 @@ fn ask_gpus() -> Vec<Arch> {
     gpus.sort();
     gpus.dedup();
     gpus
-}
-
-fn ask_python(given: Option<&Path>) -> Option<PythonAnswer> {
-    let in_environment =
-        |variable: &str| std::env::var_os(variable).map(|folder| Path::new(&folder).join("bin/python"));
-    let mut pythons: Vec<PathBuf> = match given {
-        Some(python) => vec![python.to_path_buf()],
-        None => in_environment("VIRTUAL_ENV").into_iter().chain(in_environment("CONDA_PREFIX")).collect(),
-    };
-    if given.is_none() {
-        pythons.extend([PathBuf::from("python3"), PathBuf::from("python")]);
-    }
-    pythons.iter().find_map(|python| {
-        let text = output(Command::new(python).args(["-I", "-c", QUERY]).args(PACKAGES))?;
-        serde_json::from_str(&text).ok()
-    })
 }
 
 /// All toolkits whose nvcc is found: CUDA_HOME, CUDA_PATH, the search path, /usr/local/cuda*.

@@ -122,6 +122,14 @@ Examples:
   mambapatch inspect build/lib/selective_scan_cuda.so dist/*.whl
   mambapatch inspect ./build --gpu native --format json")]
     Inspect(InspectArgs),
+    /// Say why a build, an import or a run failed, from its log, and what to type; exit 1 if no cause is known
+    #[command(after_help = "\
+Examples:
+  mambapatch diagnose build.log
+  pip install -v . 2>&1 | mambapatch diagnose -
+  # a log of another machine, with what doctor found there
+  mambapatch diagnose build.log.gz --facts facts.json")]
+    Diagnose(DiagnoseArgs),
 }
 
 /// `apply`
@@ -278,5 +286,19 @@ pub struct InspectArgs {
     pub gpu: Vec<String>,
     /// The Python whose packages are meant [default: the active environment's]
     #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
+}
+
+/// `diagnose`
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// The log, packed with gzip or not; - is standard input
+    #[arg(value_name = "LOG", default_value = "-")]
+    pub log: PathBuf,
+    /// What `mambapatch doctor --format json` wrote on the machine of the log [default: this machine is asked]
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
+    /// The Python whose packages count [default: the active environment's]
+    #[arg(long, value_name = "PYTHON", conflicts_with = "facts")]
     pub python: Option<PathBuf>,
 }

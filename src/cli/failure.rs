@@ -102,6 +102,19 @@ pub enum Failure {
         /// Why.
         cause: InspectError,
     },
+    /// A log or a file of facts that cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// Standard input is a terminal.
+    #[error("no log was named")]
+    NoLog,
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] std::io::Error),
@@ -183,6 +196,8 @@ impl Failure {
                 None => "mambapatch list UPSTREAM shows the patches",
             },
             Failure::Place(error) => return Some(place_hint(error)),
+            Failure::Unreadable { hint, .. } => hint,
+            Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
             Failure::Inspect { .. } => {
                 "build or fetch it again: a whole .so, .pyd, .o, .a or wheel is needed"
             }

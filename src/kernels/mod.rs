@@ -1,6 +1,9 @@
 //! The machine that compiles and runs kernels.
 
+pub mod diagnose;
+pub mod facts;
 pub mod host;
 pub mod inspect;
+pub mod probe;
 mod process;
 mod python;

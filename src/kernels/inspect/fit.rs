@@ -95,6 +95,11 @@ fn count(binary: &Binary, gpu: Arch, catalogue: &Catalogue) -> Count {
     count
 }
 
+/// Whether one code runs on a GPU, natively or by JIT.
+pub fn runs_on(code: Code, gpu: Arch, catalogue: &Catalogue) -> bool {
+    run(code, gpu, catalogue).is_some()
+}
+
 fn run(code: Code, gpu: Arch, catalogue: &Catalogue) -> Option<Run> {
     let (arch, how) = match code {
         Code::Sass(arch) => (arch, Run::Native),

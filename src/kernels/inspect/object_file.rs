@@ -95,6 +95,10 @@ fn elf<Elf: FileHeader<Endian = Endianness>, R: Read + Seek>(
     };
     for symbol in table.iter().filter(|symbol| symbol.st_name(endian) != 0) {
         let imported = symbol.is_undefined(endian);
+        // The loader does without what is weak.
+        if imported && symbol.st_bind() == elf::STB_WEAK {
+            continue;
+        }
         if imported == (symbols == Symbols::Imported)
             && let Ok(name) = symbol.name(endian, table.strings())
         {

@@ -122,6 +122,15 @@ Examples:
   mambapatch inspect build/lib/selective_scan_cuda.so dist/*.whl
   mambapatch inspect ./build --gpu native --format json")]
     Inspect(InspectArgs),
+    /// Say whether this machine can build and run kernels: GPUs, driver, every nvcc, PyTorch, compilers, extensions; exit 1
+    /// if not
+    #[command(after_help = "\
+Examples:
+  mambapatch doctor
+  mambapatch doctor --python ./env/bin/python
+  # for a log of this machine that is read elsewhere
+  mambapatch doctor --format json > facts.json")]
+    Doctor(DoctorArgs),
     /// Say why a build, an import or a run failed, from its log, and what to type; exit 1 if no cause is known
     #[command(after_help = "\
 Examples:
@@ -300,5 +309,13 @@ pub struct DiagnoseArgs {
     pub facts: Option<PathBuf>,
     /// The Python whose packages count [default: the active environment's]
     #[arg(long, value_name = "PYTHON", conflicts_with = "facts")]
+    pub python: Option<PathBuf>,
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The Python whose packages count [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! `diagnose`: why a build, an import or a run failed, and what to type.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -110,13 +111,29 @@ fn block(cause: &Cause, place: &str) -> String {
         text.push_str(&format!("  {}\n", paint(DIM, &format!("the patch: {patch}"))));
     }
     text.push_str(&commands(cause, "  "));
-    for name in &cause.missing {
-        if let Some(command) = how_to_know(name) {
-            let note = paint(NOTE, "note:");
-            text.push_str(&format!("{note} `{name}` would decide, and is not known here: {command}\n"));
-        }
+    for (command, names) in to_know(cause) {
+        let note = paint(NOTE, "note:");
+        text.push_str(&format!(
+            "{note} {} would decide, and is not known here: {command}\n",
+            names.join(", ")
+        ));
     }
     text
+}
+
+/// The commands that tell what would decide, each with what it tells.
+fn to_know(cause: &Cause) -> BTreeMap<&'static str, Vec<&str>> {
+    let mut commands: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in &cause.missing {
+        if let Some(command) = how_to_know(name) {
+            let names = commands.entry(command).or_default();
+            let name = name.trim_end_matches(".major");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    commands
 }
 
 /// No rule matched, or none but those that only wrap an error.

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod args;
 pub mod diagnose;
 pub mod diff;
+pub mod doctor;
 pub mod explain;
 pub mod failure;
 pub mod inspect;
@@ -69,6 +70,7 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::List(args) => list::list(args, everywhere, terminal),
         Command::Explain(args) => explain::explain(args, everywhere, terminal),
         Command::Inspect(args) => inspect::inspect(args, terminal),
+        Command::Doctor(args) => doctor::doctor(args, terminal),
         Command::Diagnose(args) => diagnose::diagnose(args, terminal),
     }
 }

@@ -1,6 +1,7 @@
 //! The machine that compiles and runs kernels.
 
 pub mod diagnose;
+pub mod doctor;
 pub mod facts;
 pub mod host;
 pub mod inspect;

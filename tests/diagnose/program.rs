@@ -49,7 +49,7 @@ fn a_log_is_explained_with_what_to_type() {
                  architecture 'compute_120'\n\n  The build asks for sm_120 (";
     assert!(run.out.starts_with(start), "{}", run.out);
     assert!(
-        run.out.contains("\n  $ mambapatch doctor\n") && run.out.contains("\nnote: `gpu` would decide"),
+        run.out.contains("\n  $ mambapatch doctor\n") && run.out.contains("\nnote: gpu would decide"),
         "{}",
         run.out
     );

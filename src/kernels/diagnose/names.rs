@@ -150,33 +150,12 @@ fn run(codes: &[String], gpu: Arch) -> bool {
     codes.into_iter().any(|code| runs_on(code, gpu, Catalogue::shipped()))
 }
 
-/// What follows from the facts of a case: of architectures, toolkits, torch, symbols and signatures.
+/// What follows from the facts of a case: of architectures, toolkits, torch, symbols, signatures and wheels.
 pub fn derived(names: &mut Names) {
     let catalogue = Catalogue::shipped();
     for name in ["arch", "gpu"] {
         if let Some(arch) = first(names, name).and_then(|value| value.parse().ok()) {
-            put(names, &format!("{name}.fate"), Some(fate(arch, catalogue).to_string()));
-            let row = catalogue.arch(arch);
-            put(
-                names,
-                &format!("{name}.since"),
-                row.and_then(|row| row.since).map(|toolkit| toolkit.to_string()),
-            );
-            put(
-                names,
-                &format!("{name}.last"),
-                row.and_then(|row| row.last).map(|toolkit| toolkit.to_string()),
-            );
-            put(
-                names,
-                &format!("{name}.renamed"),
-                row.and_then(|row| row.renamed_to).map(|arch| arch.to_string()),
-            );
-            put(
-                names,
-                &format!("{name}.gpus"),
-                row.map(|row| row.gpus.iter().take(3).cloned().collect::<Vec<_>>().join(", ")),
-            );
+            of_arch(names, name, arch);
         }
     }
     if let Some(toolkit) = first(names, "cuda").and_then(|value| value.parse::<Toolkit>().ok()) {
@@ -201,6 +180,18 @@ pub fn derived(names: &mut Names) {
     let minor = python.map(|version| version.split('.').take(2).collect::<Vec<_>>().join("."));
     put(names, "python.minor", minor);
     majors(names);
+}
+
+/// What the catalogue knows of an architecture.
+fn of_arch(names: &mut Names, name: &str, arch: Arch) {
+    let catalogue = Catalogue::shipped();
+    let row = catalogue.arch(arch);
+    let mut add = |part: &str, value: Option<String>| put(names, &format!("{name}.{part}"), value);
+    add("fate", Some(fate(arch, catalogue).to_string()));
+    add("since", row.and_then(|row| row.since).map(|toolkit| toolkit.to_string()));
+    add("last", row.and_then(|row| row.last).map(|toolkit| toolkit.to_string()));
+    add("renamed", row.and_then(|row| row.renamed_to).map(|arch| arch.to_string()));
+    add("gpus", row.map(|row| row.gpus.iter().take(3).cloned().collect::<Vec<_>>().join(", ")));
 }
 
 /// What the name of a wheel says: the Python of `cp310`, the processor of `linux_x86_64`.

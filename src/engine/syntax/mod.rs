@@ -1,8 +1,11 @@
 //! Source text as syntax trees: languages, macro bodies, and the style of a neighbour.
 
+pub mod census;
+mod declared;
 mod indentation;
 pub mod language;
 pub mod macros;
 pub mod style;
+pub mod tokens;
 
 pub use language::{Language, Parsed};

@@ -6,6 +6,6 @@ mod indentation;
 pub mod language;
 pub mod macros;
 pub mod style;
-pub mod tokens;
+pub mod reading;
 
 pub use language::{Language, Parsed};

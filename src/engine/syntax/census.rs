@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::declared::{Declared, Scope, is_specifier, is_statement};
-use super::tokens::{Kind, Tokens, is_word};
+use super::reading::Reading;
+use super::tokens::{Kind, is_word};
 
 /// A name, qualified or not: `AT_CHECK`, `cub::Sum`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,32 +96,32 @@ impl Name {
         if !self.may_be_in(bytes) {
             return Census::default();
         }
-        let tokens = Tokens::of(bytes);
-        let reader = Reader { name: self, tokens: &tokens, brings_in: self.is_brought_in(&tokens) };
+        let reading = Reading::of(bytes);
+        let reader = Reader { name: self, reading: &reading, brings_in: self.is_brought_in(&reading) };
         let mut census = Census::default();
-        for index in 0..tokens.all.len() {
+        for index in 0..reading.all.len() {
             reader.read(index, &mut census);
         }
         census
     }
 
     /// Whether a file says `using namespace cub;` or `using cub::Sum;`.
-    fn is_brought_in(&self, tokens: &Tokens<'_>) -> bool {
+    fn is_brought_in(&self, reading: &Reading<'_>) -> bool {
         let parts = || self.parts.iter().map(String::as_bytes);
         let namespace = [&b"namespace"[..]].into_iter().chain(self.qualifiers().iter().map(String::as_bytes));
         let says = |index: usize| {
-            let after = std::iter::successors(tokens.after(index), |index| tokens.after(*index));
-            let words = || after.clone().map(|index| tokens.text(index)).take_while(|text| *text != b";");
+            let after = std::iter::successors(reading.after(index), |index| reading.after(*index));
+            let words = || after.clone().map(|index| reading.text(index)).take_while(|text| *text != b";");
             let words = || words().filter(|text| *text != b"::").take(self.parts.len() + 1);
-            tokens.text(index) == b"using" && (words().eq(namespace.clone()) || words().eq(parts()))
+            reading.text(index) == b"using" && (words().eq(namespace.clone()) || words().eq(parts()))
         };
-        !self.qualifiers().is_empty() && (0..tokens.all.len()).any(says)
+        !self.qualifiers().is_empty() && (0..reading.all.len()).any(says)
     }
 }
 
 struct Reader<'t> {
     name: &'t Name,
-    tokens: &'t Tokens<'t>,
+    reading: &'t Reading<'t>,
     brings_in: bool,
 }
 
@@ -134,23 +135,21 @@ enum Qualifier {
 
 impl Reader<'_> {
     fn read(&self, index: usize, census: &mut Census) {
-        let text_place = match self.tokens.all[index].kind {
+        let text_place = match self.reading.all[index].kind {
             Kind::Comment => Place::Comment,
-            Kind::String => Place::String,
-            Kind::RawString => Place::RawString,
-            Kind::Character => Place::Character,
+            Kind::Literal => literal_place(self.reading.text(index)),
             Kind::Word => return self.read_word(index, census),
-            Kind::Number | Kind::Mark => return,
+            _ => return,
         };
-        let range = self.tokens.all[index].range.clone();
+        let range = self.reading.all[index].range.clone();
         let found = self.within(range).into_iter();
         census.occurrences.extend(found.map(|range| Occurrence { range, place: text_place.clone() }));
     }
 
     fn read_word(&self, index: usize, census: &mut Census) {
-        let text = self.tokens.text(index);
+        let text = self.reading.text(index);
         if self.defines_scope(index, text) {
-            census.definitions.push((self.tokens.all[index].range.start, "namespace"));
+            census.definitions.push((self.reading.all[index].range.start, "namespace"));
         }
         if text != self.name.last().as_bytes() {
             return;
@@ -168,12 +167,12 @@ impl Reader<'_> {
     /// `namespace cub = …`, `#define cub …`: what is qualified by it is another name then.
     fn defines_scope(&self, index: usize, text: &[u8]) -> bool {
         let Some(first) = self.name.qualifiers().first() else { return false };
-        let Some(before) = self.tokens.before(index).filter(|_| text == first.as_bytes()) else {
+        let Some(before) = self.reading.before(index).filter(|_| text == first.as_bytes()) else {
             return false;
         };
-        match self.tokens.text(before) {
-            b"namespace" => self.tokens.after(index).is_some_and(|after| self.tokens.text(after) == b"="),
-            b"define" => self.tokens.before(before).is_some_and(|hash| self.tokens.text(hash) == b"#"),
+        match self.reading.text(before) {
+            b"namespace" => self.reading.after(index).is_some_and(|after| self.reading.text(after) == b"="),
+            b"define" => self.reading.before(before).is_some_and(|hash| self.reading.text(hash) == b"#"),
             _ => false,
         }
     }
@@ -181,14 +180,14 @@ impl Reader<'_> {
     /// The first token of the name that ends with a token.
     fn first_of(&self, last: usize) -> Option<usize> {
         self.name.qualifiers().iter().rev().try_fold(last, |index, part| {
-            let colons = self.tokens.before(index).filter(|colons| self.tokens.text(*colons) == b"::")?;
-            self.tokens.before(colons).filter(|word| self.tokens.text(*word) == part.as_bytes())
+            let colons = self.reading.before(index).filter(|colons| self.reading.text(*colons) == b"::")?;
+            self.reading.before(colons).filter(|word| self.reading.text(*word) == part.as_bytes())
         })
     }
 
     /// The last word of a qualified name by itself: a definition within its namespace, or a use that `using` allows.
     fn bare(&self, index: usize, census: &mut Census) -> Option<Occurrence> {
-        let range = self.tokens.all[index].range.clone();
+        let range = self.reading.all[index].range.clone();
         let scope = self.scope(index);
         if matches!(scope.text_before(index), b"::" | b"." | b"->") || self.directive_place(index).is_some() {
             return None;
@@ -206,11 +205,11 @@ impl Reader<'_> {
     }
 
     fn occurrence(&self, first: usize, last: usize) -> Occurrence {
-        let mut range = self.tokens.all[first].range.start..self.tokens.all[last].range.end;
+        let mut range = self.reading.all[first].range.start..self.reading.all[last].range.end;
         let whole = range.clone();
         let qualifier = self.qualifier(first);
         if let Qualifier::Global(colons) = qualifier {
-            range.start = self.tokens.all[colons].range.start;
+            range.start = self.reading.all[colons].range.start;
         }
         let place = match self.directive_place(last) {
             Some(place) => place,
@@ -219,7 +218,7 @@ impl Reader<'_> {
         };
         let split = |byte: &u8| !(is_word(*byte) || matches!(byte, b':' | b' ' | b'\t'));
         match place {
-            Place::Code | Place::MacroBody(_) if self.tokens.bytes[range.clone()].iter().any(split) => {
+            Place::Code | Place::MacroBody(_) if self.reading.bytes[range.clone()].iter().any(split) => {
                 Occurrence { range: whole, place: Place::Split }
             }
             Place::Code | Place::MacroBody(_) => Occurrence { range, place },
@@ -250,25 +249,25 @@ impl Reader<'_> {
         let scope = self.scope(last);
         let mut at = scope.before(first);
         while let Some(index) = at.filter(|index| {
-            self.tokens.text(*index) == b"::"
-                || (self.tokens.kind(*index) == Some(Kind::Word) && !is_statement(self.tokens.text(*index)))
+            self.reading.text(*index) == b"::"
+                || (self.reading.kind(*index) == Some(Kind::Word) && !is_statement(self.reading.text(*index)))
         }) {
             at = scope.before(index);
         }
         let imports =
-            at.is_some_and(|index| self.tokens.text(index) == b"using") && scope.text_after(last) == b";";
+            at.is_some_and(|index| self.reading.text(index) == b"using") && scope.text_after(last) == b";";
         if imports { Place::Definition("using-declaration") } else { Place::Qualified }
     }
 
     /// A `::` before a name begins it, unless a word or a template stands right before.
     fn qualifier(&self, first: usize) -> Qualifier {
         let scope = self.scope(first);
-        let Some(colons) = scope.before(first).filter(|index| self.tokens.text(*index) == b"::") else {
+        let Some(colons) = scope.before(first).filter(|index| self.reading.text(*index) == b"::") else {
             return Qualifier::None;
         };
         let Some(before) = scope.before(colons) else { return Qualifier::Global(colons) };
-        let text = self.tokens.text(before);
-        let qualifies = match self.tokens.kind(before) {
+        let text = self.reading.text(before);
+        let qualifies = match self.reading.kind(before) {
             Some(Kind::Word) => !is_statement(text) && !is_specifier(text),
             _ => matches!(text, b">" | b")"),
         };
@@ -282,8 +281,8 @@ impl Reader<'_> {
 
     /// What the directive around a token makes of it; none in code and in the body of a macro.
     fn directive_place(&self, index: usize) -> Option<Place> {
-        let directive = self.tokens.all[index].directive?;
-        match self.tokens.keyword(directive) {
+        let directive = self.reading.all[index].directive?;
+        match self.reading.keyword(directive) {
             b"define" => self.define_place(index, directive),
             b"if" | b"ifdef" | b"ifndef" | b"elif" | b"elifdef" | b"elifndef" => Some(Place::Condition),
             _ => Some(Place::Directive),
@@ -291,9 +290,9 @@ impl Reader<'_> {
     }
 
     fn define_place(&self, index: usize, directive: usize) -> Option<Place> {
-        let tokens = self.tokens.of_directive(directive);
+        let tokens = self.reading.of_directive(directive);
         let body = self.body_start(&tokens);
-        let is_parameter = |at: &usize| self.tokens.text(*at) == self.tokens.text(index);
+        let is_parameter = |at: &usize| self.reading.text(*at) == self.reading.text(index);
         match tokens.get(2) {
             Some(name) if *name == index => Some(Place::Definition("macro")),
             _ if index < body || tokens.iter().skip(3).filter(|at| **at < body).any(is_parameter) => {
@@ -307,28 +306,28 @@ impl Reader<'_> {
     fn body_start(&self, tokens: &[usize]) -> usize {
         let end = tokens.last().map_or(0, |last| last + 1);
         let (Some(name), Some(next)) = (tokens.get(2), tokens.get(3)) else { return end };
-        let adjacent = self.tokens.all[*name].range.end == self.tokens.all[*next].range.start;
-        if !(adjacent && self.tokens.text(*next) == b"(") {
+        let adjacent = self.reading.all[*name].range.end == self.reading.all[*next].range.start;
+        if !(adjacent && self.reading.text(*next) == b"(") {
             return *next;
         }
-        let close = tokens.iter().position(|index| self.tokens.text(*index) == b")");
+        let close = tokens.iter().position(|index| self.reading.text(*index) == b")");
         close.and_then(|close| tokens.get(close + 1)).copied().unwrap_or(end)
     }
 
     fn macro_name(&self, index: usize) -> Option<String> {
-        let tokens = self.tokens.of_directive(self.tokens.all[index].directive?);
-        tokens.get(2).map(|name| String::from_utf8_lossy(self.tokens.text(*name)).into_owned())
+        let tokens = self.reading.of_directive(self.reading.all[index].directive?);
+        tokens.get(2).map(|name| String::from_utf8_lossy(self.reading.text(*name)).into_owned())
     }
 
     fn scope(&self, index: usize) -> Scope<'_> {
-        let directive = self.tokens.all[index].directive;
-        let from = directive.map_or(0, |directive| self.body_start(&self.tokens.of_directive(directive)));
-        Scope { tokens: self.tokens, from }
+        let directive = self.reading.all[index].directive;
+        let from = directive.map_or(0, |directive| self.body_start(&self.reading.of_directive(directive)));
+        Scope { reading: self.reading, from }
     }
 
     /// Where the name stands in the text of a comment or a literal.
     fn within(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        let text = &self.tokens.bytes[range.clone()];
+        let text = &self.reading.bytes[range.clone()];
         let first = self.name.parts.first().map_or("", String::as_str);
         let starts =
             memchr::memmem::find_iter(text, first.as_bytes()).filter(|at| !starts_within_word(text, *at));
@@ -343,6 +342,15 @@ impl Reader<'_> {
         })?;
         let goes_on = text.get(end).is_some_and(|byte| is_word(*byte));
         (!goes_on).then_some(end)
+    }
+}
+
+fn literal_place(literal: &[u8]) -> Place {
+    let quote = literal.iter().position(|byte| matches!(byte, b'"' | b'\'')).unwrap_or_default();
+    match literal.get(quote) {
+        Some(b'\'') => Place::Character,
+        _ if literal[..quote].ends_with(b"R") => Place::RawString,
+        _ => Place::String,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! In doubt it does: a name that is taken for the tree's own is left alone, and said so.
 
-use super::tokens::{Kind, Tokens};
+use super::reading::Reading;
+use super::tokens::Kind;
 
 /// A name that a file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum Declared {
 #[derive(Clone, Copy)]
 pub struct Scope<'t> {
     /// The file.
-    pub tokens: &'t Tokens<'t>,
+    pub reading: &'t Reading<'t>,
     /// The first token that counts.
     pub from: usize,
 }
@@ -119,17 +120,17 @@ impl Before<'_> {
 impl<'t> Scope<'t> {
     /// The token before another one.
     pub fn before(self, index: usize) -> Option<usize> {
-        self.tokens.before(index).filter(|before| *before >= self.from)
+        self.reading.before(index).filter(|before| *before >= self.from)
     }
 
     /// The text of the token before another one.
     pub fn text_before(self, index: usize) -> &'t [u8] {
-        self.before(index).map_or(b"", |before| self.tokens.text(before))
+        self.before(index).map_or(b"", |before| self.reading.text(before))
     }
 
     /// The text of the token after another one.
     pub fn text_after(self, index: usize) -> &'t [u8] {
-        self.tokens.after(index).map_or(b"", |after| self.tokens.text(after))
+        self.reading.after(index).map_or(b"", |after| self.reading.text(after))
     }
 
     /// How the name that goes from one token to another is declared there, if it is.
@@ -159,13 +160,13 @@ impl<'t> Scope<'t> {
     /// `struct NAME {`, `class EXPORT NAME : …`, `enum NAME;`
     fn is_class(self, first: usize, last: usize) -> bool {
         let Some(mut key) = self.before(first) else { return false };
-        if self.tokens.text(key) == b")" {
+        if self.reading.text(key) == b")" {
             let Some(attribute) = self.opening(key).and_then(|open| self.before(open)) else { return false };
             key = attribute;
         }
-        let is_key = |index: usize| CLASS_KEYS.contains(&self.tokens.text(index));
+        let is_key = |index: usize| CLASS_KEYS.contains(&self.reading.text(index));
         let with_attribute =
-            self.tokens.kind(key) == Some(Kind::Word) && self.before(key).is_some_and(is_key);
+            self.reading.kind(key) == Some(Kind::Word) && self.before(key).is_some_and(is_key);
         match self.text_after(last) {
             b"{" | b":" | b"final" => is_key(key) || with_attribute,
             b";" | b"<" => is_key(key),
@@ -175,11 +176,11 @@ impl<'t> Scope<'t> {
 
     /// What the tokens after a name make of it.
     fn declarator(self, last: usize) -> Option<Shape> {
-        let mut next = self.tokens.after(last)?;
-        if self.tokens.text(next) == b"<" {
-            next = self.tokens.after(self.closing(next, b"<", b">")?)?;
+        let mut next = self.reading.after(last)?;
+        if self.reading.text(next) == b"<" {
+            next = self.reading.after(self.closing(next, b"<", b">")?)?;
         }
-        match self.tokens.text(next) {
+        match self.reading.text(next) {
             b"(" => {
                 let end = self.closing(next, b"(", b")")?;
                 match self.text_after(end) {
@@ -199,8 +200,8 @@ impl<'t> Scope<'t> {
         let mut found = Before::default();
         let mut at = self.before(first);
         while let Some(index) = at {
-            let text = self.tokens.text(index);
-            at = match (text, self.tokens.kind(index)?) {
+            let text = self.reading.text(index);
+            at = match (text, self.reading.kind(index)?) {
                 (b";" | b"{" | b"}" | b":", _) => return Some(found),
                 (b")", _) if found.depth > 0 => self.opening(index),
                 (b")", _) => Some(self.attribute(index)?),
@@ -213,8 +214,8 @@ impl<'t> Scope<'t> {
                     found.depth = found.depth.checked_sub(1)?;
                     Some(index)
                 }
-                (b"::" | b"*" | b"&", _) | (_, Kind::String) => Some(index),
-                (_, Kind::Mark | Kind::Number) if found.depth > 0 => Some(index),
+                (b"::" | b"*" | b"&", _) | (_, Kind::Literal) => Some(index),
+                (_, Kind::Punctuation | Kind::Number) if found.depth > 0 => Some(index),
                 (word, Kind::Word) if !is_statement(word) => {
                     if found.depth == 0 {
                         found.words.push(word);
@@ -231,7 +232,7 @@ impl<'t> Scope<'t> {
     /// The word of `__launch_bounds__(256)`, whose closing bracket is given; none where it is `if (…)` or a cast.
     fn attribute(self, close: usize) -> Option<usize> {
         let word = self.before(self.opening(close)?)?;
-        let is_word = self.tokens.kind(word) == Some(Kind::Word) && !is_statement(self.tokens.text(word));
+        let is_word = self.reading.kind(word) == Some(Kind::Word) && !is_statement(self.reading.text(word));
         is_word.then_some(word)
     }
 
@@ -243,7 +244,7 @@ impl<'t> Scope<'t> {
     fn matching(self, close: usize, opens: &[u8], closes: &[u8]) -> Option<usize> {
         let (mut depth, mut at) = (0usize, close);
         loop {
-            let text = self.tokens.text(at);
+            let text = self.reading.text(at);
             depth += usize::from(text == closes);
             if text == opens {
                 depth = depth.checked_sub(1)?;
@@ -259,7 +260,7 @@ impl<'t> Scope<'t> {
     fn closing(self, open: usize, opens: &[u8], closes: &[u8]) -> Option<usize> {
         let (mut depth, mut at) = (0usize, open);
         loop {
-            let text = self.tokens.text(at);
+            let text = self.reading.text(at);
             depth += usize::from(text == opens);
             if text == closes {
                 depth = depth.checked_sub(1)?;
@@ -267,7 +268,7 @@ impl<'t> Scope<'t> {
                     return Some(at);
                 }
             }
-            at = self.tokens.after(at)?;
+            at = self.reading.after(at)?;
         }
     }
 
@@ -275,23 +276,23 @@ impl<'t> Scope<'t> {
     /// follow `a &&`.
     fn shares_line(self, first: usize) -> bool {
         let Some(before) = self.before(first) else { return false };
-        let range = self.tokens.all[before].range.end..self.tokens.all[first].range.start;
-        let and = self.tokens.text(before) == b"&" && self.text_before(before) == b"&";
-        !and && !self.tokens.bytes[range].contains(&b'\n')
+        let range = self.reading.all[before].range.end..self.reading.all[first].range.start;
+        let and = self.reading.text(before) == b"&" && self.text_before(before) == b"&";
+        !and && !self.reading.bytes[range].contains(&b'\n')
     }
 
     /// The names of the namespaces around a token, outermost first.
     pub fn namespaces(self, index: usize) -> Vec<&'t [u8]> {
         let mut frames: Vec<Vec<&[u8]>> = Vec::new();
         let mut named: Option<Vec<&[u8]>> = None;
-        let code = (self.from..index).filter(|at| self.tokens.all[*at].directive.is_none());
+        let code = (self.from..index).filter(|at| self.reading.all[*at].directive.is_none());
         for at in code {
-            match (self.tokens.text(at), &mut named) {
+            match (self.reading.text(at), &mut named) {
                 (b"namespace", _) => named = Some(Vec::new()),
                 (b"{", _) => frames.push(named.take().unwrap_or_default()),
                 (b"}", _) => drop(frames.pop()),
                 (b";" | b"=", _) => named = None,
-                (word, Some(names)) if self.tokens.kind(at) == Some(Kind::Word) => names.push(word),
+                (word, Some(names)) if self.reading.kind(at) == Some(Kind::Word) => names.push(word),
                 _ => {}
             }
         }

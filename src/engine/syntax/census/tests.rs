@@ -34,7 +34,7 @@ fn every_kind_of_text_is_told_apart() {
         ("// a \\\n AT_CHECK(a)", Place::Comment),
         ("f(/* AT_CHECK", Place::Comment),
         ("f(\"AT_CHECK\")", Place::String),
-        ("f(\"a AT_CHECK", Place::String),
+        ("f(\"a AT_CHECK", Place::Code),
         ("f(R\"x(\n\"AT_CHECK)\" )x\")", Place::RawString),
         ("f('AT_CHECK')", Place::Character),
         ("x = 1'000; AT_CHECK(y);", Place::Code),

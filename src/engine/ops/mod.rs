@@ -4,6 +4,7 @@
 
 pub mod files;
 pub mod gencode;
+pub mod include;
 pub mod insert;
 pub mod list;
 pub mod rename;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::condition::{Number, Truth};
+pub use super::condition::Number;
+use super::condition::Truth;
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::Environment;
 use crate::engine::tag::Tag;

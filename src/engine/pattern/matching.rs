@@ -212,10 +212,11 @@ fn solutions(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &
     }
 }
 
+/// The word of a directive may be written `#  include`.
 fn is_leaf(node: Node<'_>, kind: &Kind, text: &str, parsed: &Parsed) -> bool {
-    node.child_count() == 0
-        && (node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind())))
-        && parsed.bytes[node.byte_range()] == *text.as_bytes()
+    let same_kind = node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind()));
+    let same_text = || kind.name.starts_with('#') || parsed.bytes[node.byte_range()] == *text.as_bytes();
+    node.child_count() == 0 && same_kind && same_text()
 }
 
 fn is_name(kind: &str) -> bool {

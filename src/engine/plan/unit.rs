@@ -1,15 +1,60 @@
 //! Units: ops of a patch that land together or not at all.
+//!
+//! Ops that name their files do so in the whole tree: half of a unit is an error. Ops that search a tree by wildcards do
+//! so in each file: where one of them leaves a place for a person, the others leave theirs.
+
+use std::collections::BTreeMap;
 
 use super::PlanError;
-use crate::engine::ops::{OpError, OpPlan, Outcome};
+use crate::engine::ops::{Left, OpError, OpPlan, Outcome};
 use crate::engine::patchset::PatchOp;
+
+/// The files in which a unit is held back, each with the line that a person must see to.
+#[derive(Debug, Default)]
+pub(super) struct Held(BTreeMap<(String, String), usize>);
+
+impl Held {
+    /// Adds the files in which an op of a unit leaves a place for a person; whether there were more.
+    pub(super) fn grow(&mut self, planned: &[(&PatchOp, OpPlan)]) -> bool {
+        let before = self.0.len();
+        for (op, plan) in planned.iter().filter(|(op, _)| searches(op)) {
+            let Some(unit) = &op.unit else { continue };
+            for left in plan.open() {
+                self.0.entry((unit.clone(), left.site.path.clone())).or_insert(left.site.line);
+            }
+        }
+        self.0.len() > before
+    }
+
+    /// Takes out of a plan what its unit does not do.
+    pub(super) fn keep_back(&self, op: &PatchOp, plan: &mut OpPlan) {
+        let Some(unit) = &op.unit else { return };
+        let paths: Vec<String> = plan.edits.keys().cloned().collect();
+        for path in paths {
+            let Some(line) = self.0.get(&(unit.clone(), path.clone())) else { continue };
+            plan.edits.remove(&path);
+            let (back, kept) = plan.sites.drain(..).partition(|site| site.path == path);
+            plan.sites = kept;
+            let back: Vec<_> = back;
+            let why = format!("belongs together with line {line}");
+            plan.left.extend(back.into_iter().map(|site| Left { site, why: why.clone(), open: true }));
+            op.op.settle(plan);
+        }
+    }
+}
+
+/// Whether an op searches a tree for its files.
+fn searches(op: &PatchOp) -> bool {
+    op.op.files().globs().iter().any(|glob| glob.contains('*'))
+}
 
 /// Refuses a patch of which only a part of a unit would land.
 pub(super) fn check(planned: &[(&PatchOp, OpPlan)], unfit: &[(&PatchOp, OpError)]) -> Result<(), PlanError> {
-    let held_back = planned.iter().filter_map(|(op, plan)| match &plan.outcome {
-        Outcome::NotApplicable { why } | Outcome::Reported { advice: why } => Some((*op, why.clone())),
-        Outcome::Changed { .. } | Outcome::AlreadySatisfied { .. } => None,
-    });
+    let held_back =
+        planned.iter().filter(|(op, _)| !searches(op)).filter_map(|(op, plan)| match &plan.outcome {
+            Outcome::NotApplicable { why } | Outcome::Reported { advice: why } => Some((*op, why.clone())),
+            Outcome::Changed { .. } | Outcome::AlreadySatisfied { .. } => None,
+        });
     let missing = unfit.iter().filter(|(op, _)| !planned.iter().any(|(other, _)| is_other_shape(op, other)));
     let missing = missing.map(|(op, cause)| (*op, cause.to_string()));
     for (op, why) in held_back.chain(missing) {

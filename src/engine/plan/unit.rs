@@ -100,6 +100,10 @@ mod tests {
     }
 
     fn planned(ops: &str, version: SourceVersion, text: &str) -> Result<Plan, PlanError> {
+        planned_tree(ops, version, &[("a.py", text)])
+    }
+
+    fn planned_tree(ops: &str, version: SourceVersion, files: &[(&str, &str)]) -> Result<Plan, PlanError> {
         let mut texts = Texts::default();
         texts.insert("x/upstream.toml", UPSTREAM, None);
         texts.insert("x/p.toml", &format!("{PATCH}{ops}"), None);
@@ -107,8 +111,10 @@ mod tests {
         let request = Request { patches: vec!["p".to_string()], ..Request::default() };
         let catalogue = Catalogue::shipped();
         let bound = Bound::new(&sets.upstreams[0], version, &request, catalogue).expect("binds");
-        let sources: Sources = [("a.py", text.as_bytes())].into_iter().collect();
-        plan(&bound, &sources)
+        let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let plan = plan(&bound, &sources)?;
+        plan.clone().prove(&bound).expect("proved");
+        Ok(plan)
     }
 
     fn released(ops: &str, text: &str) -> Result<Plan, PlanError> {
@@ -140,5 +146,42 @@ mod tests {
     fn of_an_unknown_release_one_shape_is_enough() {
         let ops = rewrite("<1", "a.py", "first()", "new()") + &rewrite(">=1", "a.py", "second()", "new()");
         assert!(planned(&ops, SourceVersion::Unknown, "second()\n").is_ok());
+    }
+
+    const STATE: &str = "
+        [[rewrite]]
+        unit = 'state'
+        paths = ['**/*.cu']
+        find = ['THCState_getCurrentStream($_)']
+        replace = 'at::cuda::getCurrentCUDAStream()'
+        include = ['<ATen/cuda/CUDAContext.h>']
+        [[rewrite]]
+        unit = 'state'
+        paths = ['**/*.cu']
+        find = ['THCState *$S = $_;']
+        replace = ''
+        where.S.unused = true
+        advice = 'remove it by hand'
+    ";
+
+    #[test]
+    fn a_unit_that_searches_a_tree_lands_file_by_file() {
+        let whole =
+            "#include <b.h>\nvoid f() {\n  THCState *s = g();\n  h(THCState_getCurrentStream(s));\n}\n";
+        let half = whole.replace("s));\n", "s), s);\n");
+        let plan = planned_tree(STATE, SourceVersion::Unknown, &[("a.cu", whole), ("b.cu", &half)]);
+        let plan = plan.expect("a plan");
+        let text = |path: &str| plan.after.get(path).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let wanted = "#include <b.h>\n#include <ATen/cuda/CUDAContext.h>\nvoid f() {\n  \
+                      h(at::cuda::getCurrentCUDAStream());\n}\n";
+        assert_eq!(text("a.cu").as_deref(), Some(wanted));
+        assert_eq!(text("b.cu"), Some(half));
+        let left = plan.patches[0].ops.iter().flat_map(|op| &op.left);
+        let left: Vec<_> =
+            left.map(|left| (left.site.path.as_str(), left.site.line, left.why.as_str())).collect();
+        let why = "belongs together with line 3";
+        assert_eq!(left, [("b.cu", 4, why), ("b.cu", 3, "`s` is still used in line 4")]);
+        let outcomes = plan.patches[0].ops.iter().map(|op| op.outcome.detail()).collect::<Vec<_>>();
+        assert_eq!(outcomes[0], format!("rewrites 1 place; left: {why} (1)"));
     }
 }

@@ -52,6 +52,13 @@ pub enum Place {
     Bare,
 }
 
+impl Place {
+    /// Whether it is no code at all.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Place::Comment | Place::String | Place::RawString | Place::Character)
+    }
+}
+
 /// A place where a name stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {

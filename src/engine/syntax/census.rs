@@ -200,10 +200,9 @@ impl Reader<'_> {
             return None;
         }
         if let Some(Declared::Own(what)) = scope.declared(index, index) {
+            let qualifiers: Vec<&[u8]> = self.name.qualifiers().iter().map(|part| part.as_bytes()).collect();
             let around = Scope { from: 0, ..scope }.namespaces(index);
-            if around
-                .ends_with(&self.name.qualifiers().iter().map(|part| part.as_bytes()).collect::<Vec<_>>())
-            {
+            if around.is_some_and(|around| around.ends_with(&qualifiers)) {
                 census.definitions.push((range.start, what));
             }
             return None;

@@ -281,22 +281,22 @@ impl<'t> Scope<'t> {
         !and && !self.reading.bytes[range].contains(&b'\n')
     }
 
-    /// The names of the namespaces around a token, outermost first.
-    pub fn namespaces(self, index: usize) -> Vec<&'t [u8]> {
-        let mut frames: Vec<Vec<&[u8]>> = Vec::new();
+    /// The names of the namespaces around a token, outermost first; none within a class or a function.
+    pub fn namespaces(self, index: usize) -> Option<Vec<&'t [u8]>> {
+        let mut frames: Vec<Option<Vec<&[u8]>>> = Vec::new();
         let mut named: Option<Vec<&[u8]>> = None;
         let code = (self.from..index).filter(|at| self.reading.all[*at].directive.is_none());
         for at in code {
             match (self.reading.text(at), &mut named) {
                 (b"namespace", _) => named = Some(Vec::new()),
-                (b"{", _) => frames.push(named.take().unwrap_or_default()),
+                (b"{", _) => frames.push(named.take()),
                 (b"}", _) => drop(frames.pop()),
                 (b";" | b"=", _) => named = None,
                 (word, Some(names)) if self.reading.kind(at) == Some(Kind::Word) => names.push(word),
                 _ => {}
             }
         }
-        frames.concat()
+        frames.into_iter().collect::<Option<Vec<_>>>().map(|frames| frames.concat())
     }
 }
 

@@ -7,9 +7,9 @@ mod condition;
 mod declared;
 mod indentation;
 pub mod language;
+pub mod lexed;
 pub mod macros;
 pub mod passes;
-pub mod reading;
 pub mod style;
 pub mod tokens;
 

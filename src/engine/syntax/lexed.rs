@@ -17,7 +17,7 @@ pub struct Read {
 
 /// A file as tokens.
 #[derive(Debug, Clone)]
-pub struct Reading<'a> {
+pub struct Lexed<'a> {
     /// The bytes of the file.
     pub bytes: &'a [u8],
     /// All tokens in order.
@@ -26,24 +26,24 @@ pub struct Reading<'a> {
     pub directives: Vec<Range<usize>>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Lexed<'a> {
     /// Reads a file.
     pub fn of(bytes: &'a [u8]) -> Self {
-        let mut reading = Self { bytes, all: Vec::new(), directives: Vec::new() };
+        let mut lexed = Self { bytes, all: Vec::new(), directives: Vec::new() };
         let mut open = None;
         for token in tokens(bytes) {
             match token.kind {
                 Kind::DirectiveEnd => open = None,
                 kind => {
                     if kind == Kind::Directive {
-                        open = Some(reading.directives.len());
-                        reading.directives.push(reading.all.len()..reading.all.len());
+                        open = Some(lexed.directives.len());
+                        lexed.directives.push(lexed.all.len()..lexed.all.len());
                     }
-                    reading.push(Read { range: token.range(), kind, directive: open });
+                    lexed.push(Read { range: token.range(), kind, directive: open });
                 }
             }
         }
-        reading
+        lexed
     }
 
     fn push(&mut self, read: Read) {
@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
             .filter(|other| self.is_of(*other, directive))
     }
 
-    /// The token after another one, as [`Reading::before`].
+    /// The token after another one, as [`Lexed::before`].
     pub fn after(&self, index: usize) -> Option<usize> {
         let directive = self.all.get(index)?.directive;
         let mut others = index + 1..self.all.len();
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
 
     fn of(text: &str, directive: usize) -> String {
-        let reading = Reading::of(text.as_bytes());
-        let tokens = reading.of_directive(directive).into_iter().map(|index| reading.text(index));
+        let lexed = Lexed::of(text.as_bytes());
+        let tokens = lexed.of_directive(directive).into_iter().map(|index| lexed.text(index));
         tokens.map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ")
     }
 
@@ -127,19 +127,16 @@ mod tests {
         let text = "\u{feff}#define A(x) \\\r\n  f(x) /* y\n z */ + a::b##x\nh\n /* c */ # if B // d\ni # j";
         assert_eq!(of(text, 0), "# define A ( x ) f ( x ) + a :: b ## x");
         assert_eq!(of(text, 1), "# if B");
-        assert_eq!(Reading::of(text.as_bytes()).directives.len(), 2);
-        assert_eq!(Reading::of(text.as_bytes()).keyword(1), b"if");
+        assert_eq!(Lexed::of(text.as_bytes()).directives.len(), 2);
+        assert_eq!(Lexed::of(text.as_bytes()).keyword(1), b"if");
     }
 
     #[test]
     fn code_has_its_neighbours_over_directives_and_comments() {
-        let reading = Reading::of(b"a\n#if B\n/* c */ ->\n#endif\nd");
-        let arrow = (0..reading.all.len()).find(|index| reading.text(*index) == b"->").expect("arrow");
-        let text = |index: Option<usize>| index.map(|index| reading.text(index));
-        assert_eq!(
-            (text(reading.before(arrow)), text(reading.after(arrow))),
-            (Some(&b"a"[..]), Some(&b"d"[..]))
-        );
-        assert_eq!(reading.before(1), None);
+        let lexed = Lexed::of(b"a\n#if B\n/* c */ ->\n#endif\nd");
+        let arrow = (0..lexed.all.len()).find(|index| lexed.text(*index) == b"->").expect("arrow");
+        let text = |index: Option<usize>| index.map(|index| lexed.text(index));
+        assert_eq!((text(lexed.before(arrow)), text(lexed.after(arrow))), (Some(&b"a"[..]), Some(&b"d"[..])));
+        assert_eq!(lexed.before(1), None);
     }
 }

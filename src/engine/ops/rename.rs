@@ -8,7 +8,7 @@ use super::files::Files;
 use super::{OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors};
 use crate::engine::syntax::style;
 
 /// A name that another replaces, in call, type and declaration positions.
@@ -32,8 +32,7 @@ impl RenameOp {
                 continue;
             }
             let Some(parsed) = parse(sources, path)? else { continue };
-            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, parsed))
-            {
+            if let Some(node) = parsed.nodes().find(|node| self.defines(*node, parsed)) {
                 return Ok(self.own_definition(Site::of(path, bytes, node.start_byte())));
             }
             for node in self.uses(parsed) {
@@ -61,7 +60,7 @@ impl RenameOp {
 
     fn uses<'t>(&self, parsed: &'t Parsed) -> Vec<Node<'t>> {
         let mut found: Vec<Node<'t>> = Vec::new();
-        for node in parsed.roots().flat_map(descendants).filter(|node| is_name(*node)) {
+        for node in parsed.nodes().filter(|node| is_name(*node)) {
             let within = found.last().is_some_and(|outer| {
                 outer.start_byte() <= node.start_byte() && node.end_byte() <= outer.end_byte()
             });

@@ -146,6 +146,13 @@ impl RewriteOp {
         let matched = String::from_utf8_lossy(&parsed.bytes[found.range.clone()]);
         let new = replace.fill_match(&found.bindings, &matched)?;
         for edit in minimal_edits(parsed.language, &parsed.bytes, found.range.clone(), &new) {
+            if !parsed.shows(&edit.range) {
+                let why = "the change would touch what the grammar does not read here".to_string();
+                return Err(OpError::CannotEdit {
+                    why,
+                    site: Site::of(path, &parsed.bytes, edit.range.start),
+                });
+            }
             edits.insert(edit).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
         }
         Ok(())
@@ -228,13 +235,13 @@ impl Condition {
 
 /// Whether what a metavariable stands for is, as a whole, a match of a pattern.
 fn is_match(pattern: &Pattern, bound: &Bound, parsed: &Parsed) -> bool {
-    let node = parsed.root().named_descendant_for_byte_range(bound.range.start, bound.range.end);
+    let node = parsed.node_at(&bound.range);
     node.is_some_and(|node| pattern.match_node(parsed, node).is_some())
 }
 
 /// Whether the name stands at another place of the function around it, or of the file where there is none.
 fn is_used_elsewhere(bound: &Bound, parsed: &Parsed) -> bool {
-    let Some(node) = parsed.root().named_descendant_for_byte_range(bound.range.start, bound.range.end) else {
+    let Some(node) = parsed.node_at(&bound.range) else {
         return true;
     };
     let scope = ancestors(node).find(|outer| outer.kind() == "function_definition").unwrap_or(parsed.root());

@@ -2,10 +2,12 @@
 
 pub mod branches;
 mod condition;
+pub mod cuda;
 mod indentation;
 pub mod language;
 pub mod macros;
 pub mod passes;
+mod reading;
 pub mod style;
 pub mod tokens;
 

@@ -50,6 +50,11 @@ impl Passes {
         Self(passes)
     }
 
+    /// Those of an environment of which nothing is known.
+    pub fn unknown() -> Self {
+        Self(vec![Known::new()])
+    }
+
     /// Each run.
     pub fn iter(&self) -> impl Iterator<Item = &Known> {
         self.0.iter()

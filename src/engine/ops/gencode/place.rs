@@ -128,6 +128,32 @@ pub fn apart_from_hip(root: &Block) -> Option<Presence> {
     beside.then(|| best.block.presence.clone())
 }
 
+/// Makes each branch a list of its own where hipcc is told apart only by branches that something unknown chooses
+/// among: exactly one of them is taken, and each must compile what is wanted.
+pub fn part_alternatives(root: &mut Block) {
+    let all = live_entries(root).len();
+    part_most(root, all);
+}
+
+fn part_most(block: &mut Block, all: usize) {
+    if !block.presence.reaches_hip() {
+        return;
+    }
+    for item in &mut block.items {
+        let Item::Group(group) = item else { continue };
+        let is_choice = |part: &Part| {
+            let apart = !part.body.inline && !part.body.presence.reaches_hip();
+            apart && !part.condition.is_certain() && !live_entries(&part.body).is_empty()
+        };
+        let choices: Vec<&mut Part> = group.parts.iter_mut().filter(|part| is_choice(part)).collect();
+        let within: usize = choices.iter().map(|part| live_entries(&part.body).len()).sum();
+        if group.conditional && choices.len() > 1 && 2 * within > all {
+            return choices.into_iter().for_each(|part| part.body.own_list = true);
+        }
+        group.parts.iter_mut().for_each(|part| part_most(&mut part.body, all));
+    }
+}
+
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the
 /// block itself is reached; where that is a HIP build too, what stands apart from HIP alone is another place.
 fn guarded_body<'a>(block: &'a mut Block, needed: &Presence, outer: &Presence) -> Option<&'a mut Block> {

@@ -108,7 +108,7 @@ fn live_entries(block: &Block) -> Vec<(&Entry, &Presence)> {
 }
 
 /// Where the block is reached that holds most of the entries and that hipcc does not reach, if there is one: the file
-/// tells HIP apart. What stands elsewhere must stand beside that block, not in another branch.
+/// tells HIP apart. What stands elsewhere must stand beside that block, not in another branch nor where more builds get.
 pub fn apart_from_hip(root: &Block) -> Option<Presence> {
     let stays = |entry: &Entry| entry.fate != Fate::Goes;
     let some_stay = live_entries(root).iter().any(|(entry, _)| stays(entry));
@@ -123,7 +123,9 @@ pub fn apart_from_hip(root: &Block) -> Option<Presence> {
     let mut beside = true;
     root.visit_blocks(&mut |entry, block| {
         let counts = counts(entry) && !block.presence.no_toolkit();
-        beside &= !counts || !block.presence.reaches_hip() || around.contains(&block.context);
+        let as_uncertain =
+            around.contains(&block.context) && block.presence.is_covered_by(&best.block.presence);
+        beside &= !counts || !block.presence.reaches_hip() || as_uncertain;
     });
     beside.then(|| best.block.presence.clone())
 }

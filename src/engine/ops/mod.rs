@@ -15,6 +15,7 @@ use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
+use super::syntax::Passes;
 use super::syntax::language::{ParseFailed, Parsed};
 use files::Files;
 use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
@@ -191,6 +192,8 @@ pub struct Aim<'a> {
     pub wish: &'a ArchWish,
     /// The toolkits in question.
     pub toolchain: Toolchain<'a>,
+    /// What the preprocessor knows; code that it never takes is left alone.
+    pub passes: &'a Passes,
 }
 
 impl Op {

@@ -17,8 +17,8 @@ impl DeadCode {
     pub fn of(bytes: &[u8], passes: &Passes) -> Self {
         let directives = directives(bytes);
         let mut taken = vec![false; directives.len() + 1];
-        for known in passes.iter() {
-            Walk::new(bytes, Pass::new(known)).mark(&directives, &mut taken);
+        for pass in passes.iter() {
+            Walk::new(bytes, pass).mark(&directives, &mut taken);
         }
         Self(untaken(&directives, &taken, bytes.len()))
     }

@@ -11,6 +11,8 @@ pub mod rewrite;
 
 use std::collections::BTreeMap;
 
+use pep440_rs::Version;
+
 use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
@@ -117,6 +119,16 @@ impl OpPlan {
         Self { outcome, edits: BTreeMap::new(), sites: Vec::new(), remarks: Vec::new() }
     }
 
+    /// Says what changes; else what a person must look at. Beside a change that is a remark.
+    fn conclude(&mut self, how: Vec<String>, reported: Vec<String>) {
+        if !how.is_empty() {
+            self.remarks.extend(reported);
+            self.outcome = Outcome::Changed { how };
+        } else if !reported.is_empty() {
+            self.outcome = Outcome::Reported { advice: reported.join("; ") };
+        }
+    }
+
     fn not_applicable(files: &Files) -> Self {
         Self::of(Outcome::NotApplicable { why: format!("no {files} in this tree") })
     }
@@ -191,6 +203,21 @@ pub struct Aim<'a> {
     pub wish: &'a ArchWish,
     /// The toolkits in question.
     pub toolchain: Toolchain<'a>,
+    /// The release of PyTorch, if it is known.
+    pub torch: Option<&'a Version>,
+}
+
+impl Aim<'_> {
+    /// Why nothing is to be done where architectures are named.
+    fn satisfied(&self) -> String {
+        let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
+        let wanted: Vec<Code> = self.wish.wanted().collect();
+        match () {
+            () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
+            () if !self.wish.drop.is_empty() => format!("{} not compiled", labels(&self.wish.drop)),
+            () => "every given toolkit takes the flags".to_string(),
+        }
+    }
 }
 
 impl Op {
@@ -210,7 +237,7 @@ impl Op {
         match self {
             Op::Rename(_) => "rename",
             Op::Rewrite(_) => "rewrite",
-            Op::List(_) => "list",
+            Op::List(op) => op.kind(),
             Op::Gencode(_) => "gencode",
             Op::Insert(_) => "insert",
         }
@@ -221,7 +248,7 @@ impl Op {
         match self {
             Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
             Op::Rewrite(op) => op.parts(),
-            Op::List(op) => vec![("name", op.name.clone())],
+            Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
         }
@@ -235,7 +262,7 @@ impl Op {
         match self {
             Op::Rename(op) => op.plan(sources),
             Op::Rewrite(op) => op.plan(sources),
-            Op::List(op) => op.plan(sources, aim.wish),
+            Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::Insert(op) => op.plan(sources),
         }
@@ -249,7 +276,7 @@ fn parse<'s>(sources: &'s Sources, path: &str) -> Result<Option<&'s Parsed>, OpE
 }
 
 fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: aim.satisfied() });
     let mut how = Vec::new();
     let mut reported = Vec::new();
     for (path, bytes) in op.files.of(sources) {
@@ -263,31 +290,8 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
             whole.edits.insert(path.to_string(), plan.edits);
         }
     }
-    whole.outcome = gencode_outcome(how, &mut whole.remarks, reported, aim.wish);
+    whole.conclude(how, reported);
     Ok(whole)
-}
-
-fn gencode_outcome(
-    how: Vec<String>,
-    remarks: &mut Vec<String>,
-    reported: Vec<String>,
-    wish: &ArchWish,
-) -> Outcome {
-    if how.is_empty() && !reported.is_empty() {
-        return Outcome::Reported { advice: reported.join("; ") };
-    }
-    remarks.extend(reported);
-    if !how.is_empty() {
-        return Outcome::Changed { how };
-    }
-    let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
-    let wanted: Vec<Code> = wish.wanted().collect();
-    let why = match () {
-        () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
-        () if !wish.drop.is_empty() => format!("{} not compiled", labels(&wish.drop)),
-        () => "every given toolkit takes the flags".to_string(),
-    };
-    Outcome::AlreadySatisfied { why }
 }
 
 fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {

@@ -218,7 +218,8 @@ fn ranges(patterns: &[Pattern], parsed: &Parsed) -> Vec<std::ops::Range<usize>> 
 }
 
 impl Condition {
-    fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
+    /// Whether a match fulfils it.
+    pub(super) fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
         let Some(bound) = found.bindings.get(&self.name) else { return true };
         self.regex.as_ref().is_none_or(|regex| regex.is_match(&bound.text))
             && !self.not.iter().any(|pattern| is_match(pattern, bound, parsed))

@@ -7,7 +7,7 @@ use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::Toolchain;
-use crate::engine::tag::SourceVersion;
+use crate::engine::tag::{SourceVersion, Tag};
 use crate::engine::toolkit::Toolkit;
 
 /// What is to be planned.
@@ -140,7 +140,8 @@ impl<'a> Bound<'a> {
     pub fn aim(&self) -> Aim<'_> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
-        Aim { wish: &self.request.wish, toolchain }
+        let torch = self.request.environment.torch.as_ref().map(Tag::version);
+        Aim { wish: &self.request.wish, toolchain, torch }
     }
 }
 

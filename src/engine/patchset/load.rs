@@ -18,7 +18,7 @@ use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
 use crate::engine::ops::gencode::GencodeOp;
 use crate::engine::ops::insert::{InsertOp, Position};
-use crate::engine::ops::list::ListOp;
+use crate::engine::ops::list::{ListOp, Which};
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
 use crate::engine::pattern::{Pattern, Template};
@@ -379,7 +379,7 @@ impl At<'_> {
 
     fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
         let files = self.files(std::slice::from_ref(&spec.file))?;
-        Ok(Op::List(ListOp { files, name: spec.name.clone() }))
+        Ok(Op::List(ListOp { files, which: Which::Named(spec.name.clone()) }))
     }
 
     fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {

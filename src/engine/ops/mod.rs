@@ -18,8 +18,10 @@ use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
 use super::syntax::language::{ParseFailed, Parsed};
+use super::toolkit::Toolkit;
 use files::Files;
-use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+use gencode::any::AnyGencodeOp;
+use gencode::{ArchWish, Compiled, GencodeError, GencodeOp, Toolchain};
 
 /// One statement of what must hold.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub enum Op {
     List(list::ListOp),
     /// Exactly the toolkits that know a wanted architecture compile it.
     Gencode(Box<GencodeOp>),
+    /// The same, of any list that statements add flags to.
+    AnyGencode(AnyGencodeOp),
     /// A snippet stands beside an anchor, once.
     Insert(insert::InsertOp),
 }
@@ -228,6 +232,7 @@ impl Op {
             Op::Rewrite(op) => &op.files,
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
+            Op::AnyGencode(op) => &op.files,
             Op::Insert(op) => &op.files,
         }
     }
@@ -238,7 +243,7 @@ impl Op {
             Op::Rename(_) => "rename",
             Op::Rewrite(_) => "rewrite",
             Op::List(op) => op.kind(),
-            Op::Gencode(_) => "gencode",
+            Op::Gencode(_) | Op::AnyGencode(_) => "gencode",
             Op::Insert(_) => "insert",
         }
     }
@@ -250,6 +255,7 @@ impl Op {
             Op::Rewrite(op) => op.parts(),
             Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
+            Op::AnyGencode(op) => op.entries.iter().map(|entry| ("entries", entry.text.clone())).collect(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
         }
     }
@@ -264,7 +270,34 @@ impl Op {
             Op::Rewrite(op) => op.plan(sources),
             Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
+            Op::AnyGencode(op) => plan_any_gencode(op, sources, aim),
             Op::Insert(op) => op.plan(sources),
+        }
+    }
+}
+
+impl Op {
+    /// The flags that a file gives each toolkit, as far as the op reads them; nothing for an op of another kind.
+    pub fn compiled(
+        &self,
+        sources: &Sources,
+        path: &str,
+        (toolkits, aim): (&[Toolkit], Aim<'_>),
+    ) -> Vec<Vec<Compiled>> {
+        let may_hold = |bytes: &[u8]| match self {
+            Op::Gencode(_) => true,
+            Op::AnyGencode(op) => op.may_hold(bytes),
+            Op::List(op) => op.may_hold(bytes),
+            Op::Rename(_) | Op::Rewrite(_) | Op::Insert(_) => false,
+        };
+        if !sources.get(path).is_some_and(|bytes| may_hold(bytes)) {
+            return Vec::new();
+        }
+        match (self, sources.parsed(path)) {
+            (Op::Gencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::AnyGencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::List(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim),
+            _ => Vec::new(),
         }
     }
 }
@@ -289,6 +322,30 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
         if !plan.edits.is_empty() {
             whole.edits.insert(path.to_string(), plan.edits);
         }
+    }
+    whole.conclude(how, reported);
+    Ok(whole)
+}
+
+fn plan_any_gencode(op: &AnyGencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+    let nothing = "no statement adds an architecture to a list".to_string();
+    let mut whole = OpPlan::of(Outcome::NotApplicable { why: nothing });
+    let (mut how, mut reported) = (Vec::new(), Vec::new());
+    for (path, bytes) in op.files.of(sources).filter(|(_, bytes)| op.may_hold(bytes)) {
+        let Some(parsed) = parse(sources, path)? else { continue };
+        let plan = op.plan(parsed, aim.wish, aim.toolchain);
+        let site = |line| Site { path: path.to_string(), line, text: line_text(bytes, line) };
+        whole.sites.extend(plan.lines.into_iter().map(site));
+        let of_file = |text: String| format!("{path} {text}");
+        how.extend(plan.how.into_iter().map(of_file));
+        whole.remarks.extend(plan.remarks.into_iter().map(of_file));
+        reported.extend(plan.reported.into_iter().map(of_file));
+        if !plan.edits.is_empty() {
+            whole.edits.insert(path.to_string(), plan.edits);
+        }
+    }
+    if !whole.sites.is_empty() {
+        whole.outcome = Outcome::AlreadySatisfied { why: aim.satisfied() };
     }
     whole.conclude(how, reported);
     Ok(whole)

@@ -136,16 +136,22 @@ impl ListOp {
     /// What each toolkit is given by the lists that are known to reach nvcc.
     pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], aim: Aim<'_>) -> Vec<Vec<Compiled>> {
         let reaches = |holder: &&Holder| holder.reader != Reader::Unknown;
-        let found = self.may_hold(&parsed.bytes).then(|| self.in_file(parsed, "", aim));
-        let holders = found.and_then(Result::ok).map(|found| found.holders).unwrap_or_default();
+        let holders = self.in_file(parsed, "", aim).map(|found| found.holders).unwrap_or_default();
+        let catalogue = aim.toolchain.catalogue;
         let given = |toolkit: &Toolkit| {
-            let holders = holders.iter().filter(reaches).filter(|holder| holder.toolkits.contains(toolkit));
-            let flags = holders.flat_map(|holder| &holder.elements).filter_map(|one| one.flag.as_ref());
-            let compiled = |gencode: &crate::engine::arch::Gencode| Compiled {
-                gencode: gencode.clone(),
-                accepted: aim.toolchain.catalogue.takes(*toolkit, gencode),
-            };
-            flags.map(|flag| compiled(&flag.gencode)).collect()
+            let reading = holders.iter().filter(reaches).filter(|holder| holder.toolkits.contains(toolkit));
+            reading.fold(Vec::new(), |mut compiled: Vec<Compiled>, holder| {
+                let flags =
+                    holder.elements.iter().filter_map(|element| Some(&element.flag.as_ref()?.gencode));
+                let flags = flags.map(|gencode| Compiled {
+                    gencode: gencode.clone(),
+                    accepted: catalogue.takes(*toolkit, gencode),
+                });
+                // What a second list repeats is not said again.
+                let new: Vec<Compiled> = flags.filter(|flag| !compiled.contains(flag)).collect();
+                compiled.extend(new);
+                compiled
+            })
         };
         toolkits.iter().map(given).collect()
     }
@@ -155,7 +161,7 @@ impl ListOp {
     }
 
     /// Whether a file can hold such a list at all, judged without parsing it.
-    fn may_hold(&self, bytes: &[u8]) -> bool {
+    pub(super) fn may_hold(&self, bytes: &[u8]) -> bool {
         let holds = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
         match &self.which {
             Which::Named(_) => true,

@@ -39,6 +39,29 @@ pub struct UpstreamFile {
     pub advisory: Vec<AdvisorySpec>,
 }
 
+/// Tells which of the two forms an `upstream.toml` has.
+#[derive(Debug, Deserialize)]
+pub struct FormSpec {
+    /// Whether it is a [`FallbackFile`].
+    #[serde(default)]
+    pub fallback: bool,
+}
+
+/// `upstream.toml` of the set for trees of no known upstream.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FallbackFile {
+    /// `true`.
+    pub fallback: bool,
+    /// The oldest toolkit that is reckoned with.
+    pub floor: String,
+    /// Names of patch files, in the order in which they are planned.
+    pub patches: Vec<String>,
+    /// Names of other sets.
+    #[serde(default)]
+    pub uses: Vec<String>,
+}
+
 /// `[[recognise]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -198,6 +221,11 @@ pub struct RenameSpec {
     pub from: String,
     /// The new one.
     pub to: String,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -237,6 +265,9 @@ pub struct RewriteSpec {
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }
@@ -250,6 +281,9 @@ pub struct WhereSpec {
     /// It is none of these patterns.
     #[serde(default)]
     pub not: Vec<String>,
+    /// One of these patterns stands in the function around and speaks of the same name.
+    #[serde(default)]
+    pub declared: Vec<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

@@ -21,8 +21,8 @@ impl DeadCode {
     /// The same, of a text whose directives are known.
     pub fn among(directives: &[Directive], bytes: &[u8], passes: &Passes) -> Self {
         let mut taken = vec![false; directives.len() + 1];
-        for known in passes.iter() {
-            Walk::new(bytes, Pass::new(known)).mark(directives, &mut taken);
+        for pass in passes.iter() {
+            Walk::new(bytes, pass).mark(directives, &mut taken);
         }
         Self(untaken(directives, &taken, bytes.len()))
     }

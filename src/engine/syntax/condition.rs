@@ -318,7 +318,7 @@ mod tests {
     fn truth(text: &str) -> Truth {
         let passes = Passes::of_texts(&["12.8"], Some("2.6.0"));
         let tokens: Vec<Token> = tokens(text.as_bytes()).collect();
-        evaluate(text.as_bytes(), &tokens, &Pass::new(passes.iter().last().expect("device pass")))
+        evaluate(text.as_bytes(), &tokens, &passes.iter().last().expect("device pass"))
     }
 
     #[test]

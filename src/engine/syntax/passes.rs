@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::condition::{Number, Truth};
+pub use super::condition::Number;
+use super::condition::Truth;
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::Environment;
 use crate::engine::tag::Tag;
@@ -27,7 +28,10 @@ pub type Known = BTreeMap<&'static str, Macro>;
 ///
 /// Whatever no toolkit and no torch decides is unknown. HIP's macros are undefined: what is patched is built for CUDA.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passes(Vec<Known>);
+pub struct Passes {
+    runs: Vec<Known>,
+    assumed: BTreeMap<String, Macro>,
+}
 
 /// No architecture has a higher `__CUDA_ARCH__`.
 const ARCH_END: i64 = 99_999;
@@ -47,17 +51,23 @@ impl Passes {
             device.insert("__CUDACC__", Macro::Defined(Number::exactly(1)));
             passes.extend([host, device]);
         }
-        Self(passes)
+        Self { runs: passes, assumed: BTreeMap::new() }
     }
 
     /// Those of an environment of which nothing is known.
     pub fn unknown() -> Self {
-        Self(vec![Known::new()])
+        Self { runs: vec![Known::new()], assumed: BTreeMap::new() }
     }
 
-    /// Each run.
-    pub fn iter(&self) -> impl Iterator<Item = &Known> {
-        self.0.iter()
+    /// The same, with something known of one more macro.
+    pub fn assuming(mut self, name: &str, what: Macro) -> Self {
+        self.assumed.insert(name.to_string(), what);
+        self
+    }
+
+    /// Each run, before the first line of a file.
+    pub fn iter(&self) -> impl Iterator<Item = Pass<'_>> {
+        self.runs.iter().map(|known| Pass { known, assumed: &self.assumed, own: BTreeSet::new() })
     }
 
     #[cfg(test)]
@@ -157,15 +167,11 @@ fn is_of_hip(name: &[u8]) -> bool {
 #[derive(Debug, Clone)]
 pub struct Pass<'k> {
     known: &'k Known,
+    assumed: &'k BTreeMap<String, Macro>,
     own: BTreeSet<Vec<u8>>,
 }
 
-impl<'k> Pass<'k> {
-    /// Before the first line.
-    pub fn new(known: &'k Known) -> Self {
-        Self { known, own: BTreeSet::new() }
-    }
-
+impl Pass<'_> {
     /// From here on nobody knows what a name is: the file defines it, or takes it away.
     pub fn forget(&mut self, name: &[u8]) {
         self.own.insert(name.to_vec());
@@ -176,7 +182,10 @@ impl<'k> Pass<'k> {
         if self.own.contains(name) {
             return Macro::Perhaps(Number::ANY);
         }
-        let known = std::str::from_utf8(name).ok().and_then(|name| self.known.get(name)).copied();
+        let known = std::str::from_utf8(name)
+            .ok()
+            .and_then(|name| self.assumed.get(name).or(self.known.get(name)))
+            .copied();
         let unknown = if is_of_hip(name) { Macro::Undefined } else { Macro::Perhaps(Number::ANY) };
         known.unwrap_or(unknown)
     }

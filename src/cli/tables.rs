@@ -3,7 +3,7 @@
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::ops::{Outcome, Site};
-use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::effect::{Effect, EffectRow};
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
 
@@ -87,11 +87,18 @@ pub fn understood(rows: &[Understood]) -> String {
     }
 }
 
-/// What each toolkit compiles, before and after; what goes and what is new is marked also where nothing is coloured.
-pub fn effect(rows: &[EffectRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
+/// What each toolkit compiles, before and after; a table a build file.
+pub fn effect(files: &[Effect]) -> String {
+    let head = |file: &Effect| match files {
+        [_] => "effect".to_string(),
+        _ => format!("effect of {}", file.path),
+    };
+    let table = |file: &Effect| format!("{}\n{}", paint(STRONG, &head(file)), effect_rows(&file.rows));
+    files.iter().map(table).collect()
+}
+
+/// What goes and what is new is marked also where nothing is coloured.
+fn effect_rows(rows: &[EffectRow]) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
     let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
@@ -100,7 +107,7 @@ pub fn effect(rows: &[EffectRow]) -> String {
         let toolkit = row.toolkit.to_string();
         if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
     }));
-    let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
+    let mut text = columns(&lines, "  ");
     let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
     if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
         let left = rows.iter().find(|row| refuses(&row.after));
@@ -186,8 +193,8 @@ mod tests {
     fn row(before: &str, after: &str) -> String {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
-        let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
-        text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        let text = anstream::adapter::strip_str(&effect_rows(&rows)).to_string();
+        text.lines().nth(1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]

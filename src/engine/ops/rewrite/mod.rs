@@ -243,6 +243,7 @@ impl RewriteOp {
         code(find)
             .into_iter()
             .chain(replace)
+            .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
             .chain(include)
             .chain(expect)

@@ -7,7 +7,9 @@ use tree_sitter::Node;
 
 use super::compile::{Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
-use crate::engine::syntax::language::{Parsed, descendants, descendants_holding, significant_children};
+use crate::engine::syntax::language::{
+    Parsed, ancestors, descendants, descendants_holding, significant_children,
+};
 
 /// What a metavariable stands for at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +100,8 @@ impl Pattern {
         matches(pattern, node, parsed, &mut bindings).then(|| Match {
             range: node.byte_range(),
             nodes: vec![node.byte_range()],
+            uncertain: is_uncertain(node, &bindings),
             bindings,
-            uncertain: parsed.is_uncertain(node),
         })
     }
 
@@ -124,8 +126,8 @@ impl Pattern {
         all.then(|| Match {
             range: siblings.first().map_or(0, Node::start_byte)..siblings.last().map_or(0, Node::end_byte),
             nodes: siblings.iter().map(Node::byte_range).collect(),
+            uncertain: siblings.iter().any(|node| is_uncertain(*node, &bindings)),
             bindings,
-            uncertain: siblings.iter().any(|node| parsed.is_uncertain(*node)),
         })
     }
 
@@ -151,6 +153,19 @@ impl Pattern {
     pub fn has(&self, name: &str) -> bool {
         self.nodes.iter().any(|node| mentions(node, name))
     }
+}
+
+/// Whether the grammar could not read a matched node for certain. What a metavariable stands for is copied as it is
+/// and does not count.
+fn is_uncertain(node: Node<'_>, bindings: &Bindings) -> bool {
+    let copied = |wrong: Node<'_>| {
+        bindings
+            .iter()
+            .any(|(_, bound)| bound.range.start <= wrong.start_byte() && wrong.end_byte() <= bound.range.end)
+    };
+    let is_wrong = |node: &Node<'_>| node.is_error() || node.is_missing();
+    ancestors(node).any(|outer| outer.is_error())
+        || (node.has_error() && descendants(node).filter(is_wrong).any(|wrong| !copied(wrong)))
 }
 
 /// A single statement's expression where the pattern itself is an expression.
@@ -185,7 +200,7 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &mu
                 && parsed.bytes[node.byte_range()] == *text.as_bytes()
         }
         PatternNode::Branch { kind, children } => {
-            if node.kind_id() != kind.id {
+            if node.kind_id() != kind.id && !(is_template(&kind.name) && is_template(node.kind())) {
                 return false;
             }
             match match_list(children, &significant_children(node), parsed, bindings) {
@@ -201,6 +216,11 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &mu
 
 fn is_name(kind: &str) -> bool {
     kind.ends_with("identifier")
+}
+
+/// `T<A>`, which the grammar calls by three names: where a type stands, where a function does, behind a `.`
+fn is_template(kind: &str) -> bool {
+    matches!(kind, "template_type" | "template_function" | "template_method")
 }
 
 fn match_list(
@@ -313,5 +333,40 @@ mod tests {
         assert_eq!(cpp("AT_CHECK($$$A)", text), 2);
         assert_eq!(cpp("cub::CTA_SYNC()", "void f() { cub::CTA_SYNC(); x::CTA_SYNC(); }\n"), 1);
         assert_eq!(cpp("cub::LaneId()", "struct A { A() : lane(cub::LaneId()), b(0) {} };\n"), 1);
+    }
+
+    #[test]
+    fn a_template_is_one_thing_wherever_it_stands() {
+        let text = "void f(cub::Int2Type<1> a) {\n  g(cub::Int2Type<2>());\n  cub::Int2Type<N> x;\n}\n";
+        assert_eq!(cpp("cub::Int2Type<$N>", text), 3);
+        assert_eq!(cpp("$X.data<$T>()", "void f() { g(x.data<float>(), y[0].data<T>(), z.data()); }\n"), 2);
+    }
+
+    #[test]
+    fn headers_match_in_quotes_and_in_brackets() {
+        let text = "#include <cub/cub.cuh>\n#include \"cub/block/block_scan.cuh\"\n#include <cubic/a.h>\n";
+        assert_eq!(cpp("#include <cub/$_>", text), 2);
+        assert_eq!(cpp("#include \"cub/cub.cuh\"", text), 1);
+    }
+
+    #[test]
+    fn base_classes_match() {
+        let text = "struct A : public thrust::unary_function<int, T> {};\n\
+                    struct B : public thrust::unary_function<int, T>, public C {};\n";
+        assert_eq!(cpp(": public thrust::unary_function<$$$>", text), 1);
+        assert_eq!(cpp(": public thrust::unary_function<$$$>, $NEXT, $$$REST", text), 1);
+    }
+
+    #[test]
+    fn only_what_is_not_copied_makes_a_match_uncertain() {
+        let uncertain = |pattern: &str, text: &str| {
+            found(Language::Cpp, pattern, text).iter().map(|found| found.uncertain).collect::<Vec<_>>()
+        };
+        let text = "#define CHECK(x) THArgCheck(x.ok(), 1, #x \" is wrong\")\n";
+        assert_eq!(uncertain("THArgCheck($C, $N, $$$M)", text), [false]);
+        assert_eq!(uncertain("THArgCheck($C, $N, $$$)", text), [true]);
+        let all = found(Language::Cpp, "THArgCheck($C, $N, $$$M)", text);
+        let message = all[0].bindings.get("M").map(|bound| bound.text.as_str());
+        assert_eq!(message, Some("#x \" is wrong\""));
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use similar::DiffOp;
 
 use crate::engine::edit::Edit;
-use crate::engine::syntax::Language;
+use crate::engine::syntax::{Language, style};
 
 struct Token {
     range: Range<usize>,
@@ -15,8 +15,11 @@ struct Token {
 
 /// The edits, in offsets of the file, that turn `range` of `bytes` into `new`.
 ///
-/// Comments between the tokens count as white space and stay.
+/// Comments between the tokens count as white space and stay. Where nothing is to be left, the line goes too.
 pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Vec<Edit> {
+    if new.trim().is_empty() {
+        return vec![removal(bytes, range)];
+    }
     let old_tokens = tokens(language, bytes, range.clone());
     let new_tokens = tokens(language, new.as_bytes(), 0..new.len());
     let keys = |tokens: &[Token]| tokens.iter().map(|token| token.key.clone()).collect::<Vec<_>>();
@@ -24,6 +27,28 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens));
     let previous = std::iter::once(None).chain(ops.iter().map(Some));
     ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
+}
+
+/// Takes whole lines away, and of the blank lines around them one; within a line, the blanks on one side.
+fn removal(bytes: &[u8], range: Range<usize>) -> Edit {
+    let lines = style::whole_lines(bytes, range.clone());
+    let blank = |range: Range<usize>| style::is_blank(&bytes[range]);
+    let (first, last) = (blank(lines.start..range.start), blank(range.end.min(lines.end)..lines.end));
+    let blanks = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    let range = match (first, last) {
+        (true, true) => lines.start..lines.end + blank_line_too_many(bytes, &lines),
+        (true, false) => range.start..range.end + bytes[range.end..].iter().take_while(blanks).count(),
+        (false, _) => range.start - bytes[..range.start].iter().rev().take_while(blanks).count()..range.end,
+    };
+    Edit { range, text: Vec::new() }
+}
+
+/// The length of the blank line after some lines, where another stands before them.
+fn blank_line_too_many(bytes: &[u8], lines: &Range<usize>) -> usize {
+    let next = lines.end..style::line_end(bytes, lines.end.min(bytes.len()));
+    let before = lines.start.checked_sub(1).map(|newline| style::line_start(bytes, newline)..newline);
+    let is_blank = |range: &Range<usize>| style::is_blank(&bytes[range.clone()]);
+    if !next.is_empty() && is_blank(&next) && before.as_ref().is_none_or(is_blank) { next.len() } else { 0 }
 }
 
 struct Texts<'a> {
@@ -230,6 +255,25 @@ mod tests {
         assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
         assert_eq!(turned("f(a\n  + b\n)", "f(a + (c or b))").0, "f(a\n  + (c or b)\n)");
         assert_eq!(turned("T *s = g();", "").0, "");
+    }
+
+    #[test]
+    fn what_goes_takes_its_line_or_its_blanks_along() {
+        let gone = |text: &str, what: &str| {
+            let start = text.find(what).expect(what);
+            let edit = removal(text.as_bytes(), start..start + what.len());
+            let mut edits = Edits::new();
+            edits.insert(edit).expect("one edit");
+            String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8")
+        };
+        assert_eq!(gone("{\r\n  T *s = g();\r\n  f();\r\n}", "T *s = g();"), "{\r\n  f();\r\n}");
+        assert_eq!(gone("a\n\n#include <b>\n\nc\n", "#include <b>\n"), "a\n\nc\n");
+        assert_eq!(gone("#include <b>\n\nc\n", "#include <b>\n"), "c\n");
+        assert_eq!(gone("a\n#include <b>\n\nc\n", "#include <b>\n"), "a\n\nc\n");
+        assert_eq!(gone("a\n  x;", "x;"), "a\n");
+        assert_eq!(gone("struct F : public B {", ": public B"), "struct F {");
+        assert_eq!(gone("  T *s; f();", "T *s;"), "  f();");
+        assert_eq!(gone("f(); T *s; // why", "T *s;"), "f(); // why");
     }
 
     #[test]

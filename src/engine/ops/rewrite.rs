@@ -36,6 +36,8 @@ pub struct RewriteOp {
     pub accept: Vec<Pattern>,
     /// How many places there are, done or not.
     pub expect: Option<RangeInclusive<usize>>,
+    /// What each changed file includes afterwards.
+    pub include: Vec<String>,
     /// What a person should do about a reported match.
     pub advice: Option<String>,
 }
@@ -268,6 +270,7 @@ mod tests {
             unless: Vec::new(),
             accept: vec![python("\"-std=c++20\"")],
             expect: Some(2..=4),
+            include: Vec::new(),
             advice: None,
         }
     }

@@ -7,6 +7,7 @@ use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::Toolchain;
+use crate::engine::syntax::Passes;
 use crate::engine::tag::SourceVersion;
 use crate::engine::toolkit::Toolkit;
 
@@ -23,6 +24,8 @@ pub struct Bound<'a> {
     pub catalogue: &'a Catalogue,
     /// The patches that are wanted, in order.
     pub patches: Vec<BoundPatch<'a>>,
+    /// What the preprocessor knows in the environment.
+    pub passes: Passes,
     /// What the person should know.
     pub notes: Vec<String>,
 }
@@ -116,7 +119,8 @@ impl<'a> Bound<'a> {
             Some(format!("{} comes from {origin}", bound.patch.id))
         });
         notes.extend(replaced);
-        Ok(Self { upstream, version, request, catalogue, patches, notes })
+        let passes = Passes::of(&request.environment, catalogue);
+        Ok(Self { upstream, version, request, catalogue, patches, passes, notes })
     }
 
     /// The chosen patches that need their name to be chosen again: those that were asked for by it, and those that the
@@ -140,7 +144,7 @@ impl<'a> Bound<'a> {
     pub fn aim(&self) -> Aim<'_> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
-        Aim { wish: &self.request.wish, toolchain }
+        Aim { wish: &self.request.wish, toolchain, passes: &self.passes }
     }
 }
 

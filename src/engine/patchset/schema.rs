@@ -198,6 +198,11 @@ pub struct RenameSpec {
     pub from: String,
     /// The new one.
     pub to: String,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -237,6 +242,9 @@ pub struct RewriteSpec {
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
-use super::ops::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site};
+use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, include};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
@@ -59,6 +59,8 @@ pub struct OpReport {
     pub outcome: Outcome,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
+    /// The places that it saw and left.
+    pub left: Vec<Left>,
     /// What was seen besides and left.
     pub remarks: Vec<String>,
 }
@@ -133,10 +135,11 @@ pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
 
 fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> Result<PatchPlan, PlanError> {
     let mut reports = Vec::new();
-    let mut edits: BTreeMap<String, Edits> = BTreeMap::new();
+    let mut edits: BTreeMap<String, (Edits, Vec<String>)> = BTreeMap::new();
     for (op, plan) in plan_ops(&bound.ops, sources, whole.aim(), &whole.version)? {
         for (path, more) in plan.edits {
-            let file = edits.entry(path.clone()).or_default();
+            let (file, includes) = edits.entry(path.clone()).or_default();
+            includes.extend(plan.includes.iter().cloned());
             file.merge(more).map_err(|overlap| PlanError::Overlap { id: op.id.clone(), path, overlap })?;
         }
         reports.push(OpReport {
@@ -144,13 +147,15 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
             files: op.op.files().to_string(),
             outcome: plan.outcome,
             sites: plan.sites,
+            left: plan.left,
             remarks: plan.remarks,
         });
     }
     let changes: BTreeMap<String, Change> = edits
         .into_iter()
-        .filter_map(|(path, edits)| {
+        .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
+            include::add(&before, &mut edits, &includes, &whole.passes);
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
         })

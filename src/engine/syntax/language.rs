@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{Node, Parser, Tree};
 
-use super::{indentation, macros};
+use super::{DeadCode, Passes, indentation, macros};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,6 +105,14 @@ impl Parsed {
     /// Where a word stands in the file, in code or not, ascending.
     pub fn offsets_of(&self, word: &str) -> Vec<usize> {
         memchr::memmem::find_iter(&self.bytes, word.as_bytes()).collect()
+    }
+
+    /// The code that the preprocessor never takes in an environment: nothing in it needs to be patched.
+    pub fn dead_code(&self, passes: &Passes) -> DeadCode {
+        match self.language {
+            Language::Python => DeadCode::default(),
+            Language::Cpp => DeadCode::of(&self.bytes, passes),
+        }
     }
 
     /// How many places of the file itself are wrong by its grammar.

@@ -379,6 +379,7 @@ mod tests {
         assert_eq!(bound("f($$$A, $X.type(), $$$B)", "f(x.type(), 1, y.type())\n"), ["x", "y"]);
         assert_eq!(bound("\"$X-O$_\"", "s = '-O2 -c -O3'\n"), ["", "-O2 -c "]);
         assert_eq!(python("f($$$A, $$$B)", "f(1, 2, 3)\n"), 1);
+        assert_eq!(python("f($$$A, 1, $$$B)", "f(1)\n"), 1);
     }
 
     #[test]

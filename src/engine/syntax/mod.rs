@@ -12,6 +12,7 @@ pub mod passes;
 pub mod reading;
 pub mod style;
 pub mod tokens;
+pub mod types;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

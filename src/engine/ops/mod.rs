@@ -7,6 +7,7 @@ pub mod gencode;
 pub mod include;
 pub mod insert;
 pub mod list;
+pub mod own;
 pub mod rename;
 pub mod rewrite;
 
@@ -20,6 +21,7 @@ use super::syntax::Passes;
 use super::syntax::language::{ParseFailed, Parsed};
 use files::Files;
 use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+use rewrite::Ground;
 
 /// One statement of what must hold.
 #[derive(Debug, Clone)]
@@ -228,6 +230,8 @@ pub struct Aim<'a> {
     pub toolchain: Toolchain<'a>,
     /// What the preprocessor knows; code that it never takes is left alone.
     pub passes: &'a Passes,
+    /// What earlier ops of the patch change in the same text.
+    pub earlier: &'a BTreeMap<String, Edits>,
 }
 
 impl Op {
@@ -264,6 +268,15 @@ impl Op {
         }
     }
 
+    /// Says anew what a plan of it comes to, after places were left that it would edit.
+    pub fn settle(&self, plan: &mut OpPlan) {
+        match self {
+            Op::Rename(op) => plan.outcome = op.outcome(plan),
+            Op::Rewrite(op) => plan.outcome = op.outcome(plan),
+            Op::List(_) | Op::Gencode(_) | Op::Insert(_) => {}
+        }
+    }
+
     /// What it does to these sources.
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         if self.files().of(sources).next().is_none() {
@@ -271,7 +284,7 @@ impl Op {
         }
         match self {
             Op::Rename(op) => op.plan(sources, aim.passes),
-            Op::Rewrite(op) => op.plan(sources),
+            Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
             Op::List(op) => op.plan(sources, aim.wish),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::Insert(op) => op.plan(sources),

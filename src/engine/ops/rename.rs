@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::files::Files;
+use super::own::{self, OwnName};
 use super::{Left, OpError, OpPlan, Outcome, Site};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
@@ -36,9 +37,14 @@ struct Counted<'a> {
 }
 
 impl RenameOp {
-    /// What the op does to these sources.
+    /// What the op does to these sources. A branch that is taken only while the old name is there, or only where the new
+    /// one is not, is dead.
     pub fn plan(&self, sources: &Sources, passes: &Passes) -> Result<OpPlan, OpError> {
-        let counted = self.counted(sources, passes);
+        let passes = passes
+            .clone()
+            .assuming(&self.from, Macro::Undefined)
+            .assuming(&self.to, Macro::Defined(Number::ANY));
+        let counted = self.counted(sources, &passes);
         if let Some(plan) = self.own_definition(&counted) {
             return Ok(plan);
         }
@@ -49,19 +55,19 @@ impl RenameOp {
                 plan.edits.insert(file.path.to_string(), edits);
             }
         }
+        let new_name = self.to.split('<').next().unwrap_or(&self.to);
+        let taken = (!plan.edits.is_empty()).then(|| own::definition(sources, new_name, &passes));
+        if let Some(own) = taken.flatten() {
+            return Ok(self.own_replacement(plan, &own));
+        }
         plan.includes = self.include.clone();
         plan.outcome = self.outcome(&plan);
         Ok(plan)
     }
 
-    /// The files of the tree that hold the name. A branch that is taken only while the old name is there, or only
-    /// where the new one is not, is dead.
+    /// The files of the tree that hold the name.
     fn counted<'a>(&self, sources: &'a Sources, passes: &Passes) -> Vec<Counted<'a>> {
         let name = Name::new(&self.from);
-        let passes = passes
-            .clone()
-            .assuming(&self.from, Macro::Undefined)
-            .assuming(&self.to, Macro::Defined(Number::ANY));
         let holds = |(path, bytes): &(&str, &Arc<[u8]>)| {
             Language::of_path(path) == Some(Language::Cpp) && name.may_be_in(bytes)
         };
@@ -69,7 +75,7 @@ impl RenameOp {
             path,
             bytes,
             census: name.census(bytes),
-            dead: DeadCode::of(bytes, &passes),
+            dead: DeadCode::of(bytes, passes),
         };
         sources.iter().filter(holds).map(count).collect()
     }
@@ -78,19 +84,27 @@ impl RenameOp {
     fn own_definition(&self, counted: &[Counted<'_>]) -> Option<OpPlan> {
         let mut definitions = counted.iter().flat_map(|file| {
             let live = file.census.definitions.iter().filter(|(at, _)| !file.dead.holds(*at));
-            live.map(|(at, what)| (Site::of(file.path, file.bytes, *at), *what))
+            live.map(|(at, what)| OwnName::new(&self.from, Site::of(file.path, file.bytes, *at), what))
         });
-        let (site, what) = definitions.next()?;
-        let why = format!("{} line {} defines `{}` itself, as a {what}", site.path, site.line, self.from);
-        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why });
+        let own = definitions.next()?;
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: own.to_string() });
         let files = counted.iter().filter(|file| self.files.contains(file.path));
         for (file, found) in
             files.flat_map(|file| file.census.occurrences.iter().map(move |found| (file, found)))
         {
             plan.left.push(file.left(found.range.start, "the tree's own name", false));
         }
-        plan.sites.push(site);
+        plan.sites.push(own.site);
         Some(plan)
+    }
+
+    /// The plan for a tree whose new name means something else: a person must decide.
+    fn own_replacement(&self, plan: OpPlan, own: &OwnName) -> OpPlan {
+        let advice = format!("{own}; {} of `{}` may have to become it", places(plan.sites.len()), self.from);
+        let mut reported = OpPlan::of(Outcome::Reported { advice });
+        let open = plan.sites.into_iter().map(|site| Left { site, why: own.to_string(), open: true });
+        reported.left = plan.left.into_iter().chain(open).collect();
+        reported
     }
 
     /// Sorts the occurrences of a file into edits and places that are left.

@@ -427,6 +427,7 @@ impl At<'_> {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
             not: self.patterns("where.not", language, &spec.not)?,
+            declared: self.patterns("where.declared", language, &spec.declared)?,
             unused: spec.unused,
         })
     }

@@ -258,6 +258,9 @@ pub struct WhereSpec {
     /// It is none of these patterns.
     #[serde(default)]
     pub not: Vec<String>,
+    /// One of these patterns stands in the function around and speaks of the same name.
+    #[serde(default)]
+    pub declared: Vec<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

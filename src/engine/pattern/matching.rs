@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::compile::{Pattern, PatternNode, literal_content};
+use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
 use crate::engine::syntax::language::{
     Parsed, ancestors, descendants, descendants_holding, significant_children,
@@ -225,11 +225,7 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bi
         PatternNode::One(_) => node.is_named(),
         PatternNode::Many(_) => true,
         PatternNode::Literal(_) => literal_content(node).is_some(),
-        PatternNode::Leaf { kind, text } => {
-            node.child_count() == 0
-                && (node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind())))
-                && parsed.bytes[node.byte_range()] == *text.as_bytes()
-        }
+        PatternNode::Leaf { kind, text } => is_leaf(node, kind, text, parsed),
         PatternNode::Branch { kind, .. } => {
             node.kind_id() == kind.id || (is_template(&kind.name) && is_template(node.kind()))
         }
@@ -245,6 +241,13 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bi
         }
         (PatternNode::Leaf { .. } | PatternNode::Literal(_), _) => vec![bindings.clone()],
     }
+}
+
+/// The word of a directive may be written `#  include`.
+fn is_leaf(node: Node<'_>, kind: &Kind, text: &str, parsed: &Parsed) -> bool {
+    let same_kind = node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind()));
+    let same_text = || kind.name.starts_with('#') || parsed.bytes[node.byte_range()] == *text.as_bytes();
+    node.child_count() == 0 && same_kind && same_text()
 }
 
 fn is_name(kind: &str) -> bool {

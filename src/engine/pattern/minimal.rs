@@ -15,7 +15,7 @@ struct Token {
 
 /// The edits, in offsets of the file, that turn `range` of `bytes` into `new`.
 ///
-/// Comments between the tokens count as white space and stay. Where nothing is to be left, the line goes too.
+/// Comments between the tokens count as white space and stay.
 pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Vec<Edit> {
     if new.trim().is_empty() {
         return vec![removal(bytes, range)];
@@ -29,26 +29,14 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
 }
 
-/// Takes whole lines away, and of the blank lines around them one; within a line, the blanks on one side.
+/// What goes within a line takes the blanks on one side along.
 fn removal(bytes: &[u8], range: Range<usize>) -> Edit {
-    let lines = style::whole_lines(bytes, range.clone());
-    let blank = |range: Range<usize>| style::is_blank(&bytes[range]);
-    let (first, last) = (blank(lines.start..range.start), blank(range.end.min(lines.end)..lines.end));
     let blanks = |byte: &&u8| matches!(byte, b' ' | b'\t');
-    let range = match (first, last) {
-        (true, true) => lines.start..lines.end + blank_line_too_many(bytes, &lines),
-        (true, false) => range.start..range.end + bytes[range.end..].iter().take_while(blanks).count(),
-        (false, _) => range.start - bytes[..range.start].iter().rev().take_while(blanks).count()..range.end,
-    };
+    let before = bytes[..range.start].iter().rev().take_while(blanks).count();
+    let after = bytes[range.end..].iter().take_while(blanks).count();
+    let first = style::indent_end(bytes, range.start) == range.start;
+    let range = if first { range.start..range.end + after } else { range.start - before..range.end };
     Edit { range, text: Vec::new() }
-}
-
-/// The length of the blank line after some lines, where another stands before them.
-fn blank_line_too_many(bytes: &[u8], lines: &Range<usize>) -> usize {
-    let next = lines.end..style::line_end(bytes, lines.end.min(bytes.len()));
-    let before = lines.start.checked_sub(1).map(|newline| style::line_start(bytes, newline)..newline);
-    let is_blank = |range: &Range<usize>| style::is_blank(&bytes[range.clone()]);
-    if !next.is_empty() && is_blank(&next) && before.as_ref().is_none_or(is_blank) { next.len() } else { 0 }
 }
 
 struct Texts<'a> {
@@ -258,22 +246,17 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_takes_its_line_or_its_blanks_along() {
+    fn what_goes_takes_the_blanks_on_one_side_along() {
         let gone = |text: &str, what: &str| {
             let start = text.find(what).expect(what);
-            let edit = removal(text.as_bytes(), start..start + what.len());
-            let mut edits = Edits::new();
-            edits.insert(edit).expect("one edit");
-            String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8")
+            let edits = minimal_edits(Language::Cpp, text.as_bytes(), start..start + what.len(), "");
+            let mut all = Edits::new();
+            edits.into_iter().for_each(|edit| all.insert(edit).expect("one edit"));
+            String::from_utf8(all.apply(text.as_bytes())).expect("utf-8")
         };
-        assert_eq!(gone("{\r\n  T *s = g();\r\n  f();\r\n}", "T *s = g();"), "{\r\n  f();\r\n}");
-        assert_eq!(gone("a\n\n#include <b>\n\nc\n", "#include <b>\n"), "a\n\nc\n");
-        assert_eq!(gone("#include <b>\n\nc\n", "#include <b>\n"), "c\n");
-        assert_eq!(gone("a\n#include <b>\n\nc\n", "#include <b>\n"), "a\n\nc\n");
-        assert_eq!(gone("a\n  x;", "x;"), "a\n");
         assert_eq!(gone("struct F : public B {", ": public B"), "struct F {");
-        assert_eq!(gone("  T *s; f();", "T *s;"), "  f();");
-        assert_eq!(gone("f(); T *s; // why", "T *s;"), "f(); // why");
+        assert_eq!(gone("struct F : public B\n{", ": public B"), "struct F\n{");
+        assert_eq!(gone("struct F\n  : public B {", ": public B"), "struct F\n  {");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
 use super::tag::SourceVersion;
+use unit::Held;
 
 /// All edits and outcomes for one target; not yet proved.
 #[derive(Debug, Clone)]
@@ -177,6 +178,9 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
     })
 }
 
+/// The ops of a patch with their plans, and those that do not fit.
+type Attempt<'a> = (Vec<(&'a PatchOp, OpPlan)>, Vec<(&'a PatchOp, OpError)>);
+
 /// Plans the ops of a patch on the same text. Of an unknown release, shapes that do not fit are left out as long as
 /// another one of their kind does.
 fn plan_ops<'a>(
@@ -185,15 +189,13 @@ fn plan_ops<'a>(
     aim: Aim<'_>,
     version: &SourceVersion,
 ) -> Result<Vec<(&'a PatchOp, OpPlan)>, PlanError> {
-    let mut planned = Vec::new();
-    let mut unfit: Vec<(&PatchOp, OpError)> = Vec::new();
-    for op in ops {
-        match op.op.plan(sources, aim) {
-            Ok(plan) => planned.push((*op, plan)),
-            Err(cause @ OpError::NoAnchor(_)) => unfit.push((op, cause)),
-            Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
+    let mut held = Held::default();
+    let (planned, unfit) = loop {
+        let attempt = attempt(ops, sources, aim, &held)?;
+        if !held.grow(&attempt.0) {
+            break attempt;
         }
-    }
+    };
     unit::check(&planned, &unfit)?;
     let known = *version != SourceVersion::Unknown;
     let alone = |op: &PatchOp| {
@@ -206,6 +208,32 @@ fn plan_ops<'a>(
         Some((op, cause)) => Err(PlanError::Op { id: op.id.clone(), cause }),
         None => Ok(planned),
     }
+}
+
+/// Plans each op, given the files in which a unit is held back.
+fn attempt<'a>(
+    ops: &[&'a PatchOp],
+    sources: &Sources,
+    aim: Aim<'_>,
+    held: &Held,
+) -> Result<Attempt<'a>, PlanError> {
+    let (mut planned, mut unfit) = Attempt::default();
+    let mut earlier: BTreeMap<String, Edits> = BTreeMap::new();
+    for op in ops {
+        match op.op.plan(sources, Aim { earlier: &earlier, ..aim }) {
+            Ok(mut plan) => {
+                held.keep_back(op, &mut plan);
+                for (path, edits) in &plan.edits {
+                    // Edits that touch the same bytes are found when all are put together.
+                    let _ = earlier.entry(path.clone()).or_default().merge(edits.clone());
+                }
+                planned.push((*op, plan));
+            }
+            Err(cause @ OpError::NoAnchor(_)) => unfit.push((*op, cause)),
+            Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
+        }
+    }
+    Ok((planned, unfit))
 }
 
 impl Plan {

@@ -89,6 +89,14 @@ impl Parsed {
         std::iter::once(self.root()).chain(self.bodies.iter().map(Tree::root_node))
     }
 
+    /// The smallest named node that holds a place of the file or of a macro body.
+    pub fn node_at(&self, range: &std::ops::Range<usize>) -> Option<Node<'_>> {
+        let mut bodies = self.bodies.iter().map(Tree::root_node);
+        let holds = |root: &Node<'_>| root.start_byte() <= range.start && range.end <= root.end_byte();
+        let root = bodies.find(holds).unwrap_or(self.root());
+        root.named_descendant_for_byte_range(range.start, range.end)
+    }
+
     /// The text of a node; bytes that are no UTF-8 are shown as replacement characters.
     pub fn text(&self, node: Node<'_>) -> String {
         String::from_utf8_lossy(&self.bytes[node.byte_range()]).into_owned()

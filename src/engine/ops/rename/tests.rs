@@ -126,7 +126,6 @@ fn definitions_in_text_and_in_dead_code_do_not_count() {
 fn shims_by_the_old_name_stay() {
     let use_of_it = "void f() { AT_CHECK(a); }\n";
     for shim in [
-        "#define TORCH_CHECK AT_CHECK\n",
         "#ifndef TORCH_CHECK\n#define TORCH_CHECK AT_CHECK\n#endif\n",
         "#ifdef TORCH_CHECK\n#define CHECK TORCH_CHECK\n#else\n#define CHECK AT_CHECK\n#endif\n",
         "#ifdef AT_CHECK\n#define CHECK AT_CHECK\n#else\n#define CHECK TORCH_CHECK\n#endif\n",
@@ -139,6 +138,17 @@ fn shims_by_the_old_name_stay() {
             format!("{shim}{use_of_it}").matches("AT_CHECK").count()
         );
     }
+}
+
+#[test]
+fn a_new_name_that_the_tree_takes_for_itself_is_for_a_person() {
+    let files = [("a.h", "#define TORCH_CHECK AT_CHECK\n"), ("b.cpp", "void f() { AT_CHECK(a); }\n")];
+    let (texts, plan) = renamed_tree("AT_CHECK", &files);
+    assert_eq!(texts, files.map(|(_, text)| text));
+    let told =
+        "a.h line 1 defines `TORCH_CHECK` itself, as a macro; 1 place of `AT_CHECK` may have to become it";
+    assert_eq!((plan.outcome.word(), plan.outcome.detail().as_str()), ("reported", told));
+    assert_eq!(plan.open().map(|left| left.site.path.as_str()).collect::<Vec<_>>(), ["b.cpp"]);
 }
 
 #[test]

@@ -345,11 +345,10 @@ impl At<'_> {
 
     fn rename(self, spec: &RenameSpec, all: &[String]) -> Result<Op, LoadError> {
         let globs = if spec.paths.is_empty() { all } else { &spec.paths };
-        self.language(globs)?;
-        let files = self.files(globs)?;
-        if self.language(&spec.paths)? != Language::Cpp {
+        if self.language(globs)? != Language::Cpp {
             return Err(self.wrong("paths", "names are renamed in C++ and CUDA only"));
         }
+        let files = self.files(globs)?;
         let include = self.include(Language::Cpp, &spec.include)?;
         Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include }))
     }

@@ -96,16 +96,21 @@ impl Texts<'_> {
         }
     }
 
-    /// The new white space stands only where the old text has none.
+    /// The new white space stands only where the old text has none. Nothing stands before a new `.`, nor behind a new `(`.
     fn replacement(&self, old: Range<usize>, new: Range<usize>) -> Edit {
         let gap = |old_token, new_token| {
             if self.old_gap(old_token).is_empty() { self.new_gap(new_token) } else { "" }
         };
         let (before, after) = (gap(old.start, new.start), gap(old.end, new.end));
-        Edit {
-            range: self.old[old.start].range.start..self.old[old.end - 1].range.end,
-            text: format!("{before}{}{after}", self.new_text(new)).into(),
-        }
+        let text = self.new_text(new);
+        let bare =
+            |token: usize| self.old_gap(token).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let within = |token: usize, joins: bool| {
+            if joins && bare(token) == self.old_gap(token).len() { bare(token) } else { 0 }
+        };
+        let start = self.old[old.start].range.start - within(old.start, text.starts_with(['.', ')']));
+        let end = self.old[old.end - 1].range.end + within(old.end, text.ends_with(['.', '(']));
+        Edit { range: start..end, text: format!("{before}{text}{after}").into() }
     }
 
     /// What the new text writes without a gap, as a comma or a bracket, stays with the token before it.
@@ -243,6 +248,8 @@ mod tests {
         assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
         assert_eq!(turned("f(a\n  + b\n)", "f(a + (c or b))").0, "f(a\n  + (c or b)\n)");
         assert_eq!(turned("T *s = g();", "").0, "");
+        assert_eq!(turned("a.t() == b.t()", "a.o().same(b.o())").0, "a.o().same(b.o())");
+        assert_eq!(turned("f( 'a' )", "f(\"b\")").0, "f( \"b\" )");
     }
 
     #[test]

@@ -29,13 +29,17 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
 }
 
-/// What goes within a line takes the blanks on one side along.
+/// What goes within a line takes the blanks on one side along; a `{` behind it goes to the line before.
 fn removal(bytes: &[u8], range: Range<usize>) -> Edit {
     let blanks = |byte: &&u8| matches!(byte, b' ' | b'\t');
     let before = bytes[..range.start].iter().rev().take_while(blanks).count();
     let after = bytes[range.end..].iter().take_while(blanks).count();
     let first = style::indent_end(bytes, range.start) == range.start;
-    let range = if first { range.start..range.end + after } else { range.start - before..range.end };
+    let range = match bytes.get(range.end + after) {
+        Some(b'{') if first => bytes[..range.start].trim_ascii_end().len()..range.end,
+        _ if first => range.start..range.end + after,
+        _ => range.start - before..range.end,
+    };
     Edit { range, text: Vec::new() }
 }
 
@@ -263,7 +267,8 @@ mod tests {
         };
         assert_eq!(gone("struct F : public B {", ": public B"), "struct F {");
         assert_eq!(gone("struct F : public B\n{", ": public B"), "struct F\n{");
-        assert_eq!(gone("struct F\n  : public B {", ": public B"), "struct F\n  {");
+        assert_eq!(gone("struct F\n  : public B {", ": public B"), "struct F {");
+        assert_eq!(gone("f(\n  a, b)", "a,"), "f(\n  b)");
     }
 
     #[test]

@@ -7,9 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
-use crate::engine::syntax::language::{
-    Parsed, ancestors, descendants, descendants_holding, significant_children,
-};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
 /// What a metavariable stands for at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,14 +72,20 @@ impl Pattern {
             return Vec::new();
         }
         let offsets = self.words.iter().map(|word| parsed.offsets_of(word)).min_by_key(Vec::len);
-        let below = |root| match &offsets {
-            Some(offsets) => self.find_among(parsed, descendants_holding(root, offsets)),
-            None => self.find_among(parsed, descendants(root)),
+        let mut found = match &offsets {
+            Some(offsets) => self.find_among(parsed, parsed.nodes_holding(offsets)),
+            None => self.find_among(parsed, parsed.nodes()),
         };
-        let mut found: Vec<Match> = parsed.roots().flat_map(below).collect();
-        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
-        found.dedup_by(|one, other| one.range == other.range && one.bindings == other.bindings);
-        found
+        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end), one.uncertain));
+        // A node that several trees show is one place, and certain if it is in one of them.
+        let mut places: Vec<Match> = Vec::new();
+        for one in found {
+            let same = |other: &&Match| other.range == one.range;
+            if !places.iter().rev().take_while(same).any(|other| other.bindings == one.bindings) {
+                places.push(one);
+            }
+        }
+        places
     }
 
     fn find_among<'t>(&self, parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>) -> Vec<Match> {
@@ -426,9 +430,10 @@ mod tests {
         let uncertain = |pattern: &str, text: &str| {
             found(Language::Cpp, pattern, text).iter().map(|found| found.uncertain).collect::<Vec<_>>()
         };
-        let text = "#define CHECK(x) THArgCheck(x.ok(), 1, #x \" is wrong\")\n";
+        let text = "void f() { THArgCheck(x, 1, y ?? z); }\n";
         assert_eq!(uncertain("THArgCheck($C, $N, $$$M)", text), [false]);
         assert_eq!(uncertain("THArgCheck($C, $N, $$$)", text), [true]);
+        let text = "#define CHECK(x) THArgCheck(x.ok(), 1, #x \" is wrong\")\n";
         let all = found(Language::Cpp, "THArgCheck($C, $N, $$$M)", text);
         let message = all[0].bindings.get("M").map(|bound| bound.text.as_str());
         assert_eq!(message, Some("#x \" is wrong\""));

@@ -7,20 +7,16 @@ use super::language::{Parsed, ancestors, descendants};
 /// The types that C++ declarations give a name: those of the function around an offset, or of the whole file where that
 /// has none. Nothing is known within the body of a macro.
 pub fn types_in_sight(parsed: &Parsed, offset: usize, name: &str) -> Vec<String> {
-    let Some(place) = parsed.root().named_descendant_for_byte_range(offset, offset) else {
-        return Vec::new();
-    };
-    if ancestors(place).any(|outer| outer.kind() == "preproc_function_def") {
-        return Vec::new();
-    }
+    let place = parsed.node_at(&(offset..offset)).filter(|place| parsed.definition(*place).is_none());
+    let Some(place) = place else { return Vec::new() };
     let function = ancestors(place).filter(|outer| outer.kind() == "function_definition").last();
-    let near = function.map_or_else(Vec::new, |function| types_below(parsed, function, name));
-    if near.is_empty() { types_below(parsed, parsed.root(), name) } else { near }
+    let near = function.map_or_else(Vec::new, |function| types(parsed, descendants(function), name));
+    if near.is_empty() { types(parsed, parsed.nodes(), name) } else { near }
 }
 
-fn types_below(parsed: &Parsed, scope: Node<'_>, name: &str) -> Vec<String> {
+fn types<'t>(parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>, name: &str) -> Vec<String> {
     let declares = |node: &Node<'_>| declarators(*node).iter().any(|declared| parsed.text(*declared) == name);
-    let types = descendants(scope).filter(declares).filter_map(|node| node.child_by_field_name("type"));
+    let types = nodes.filter(declares).filter_map(|node| node.child_by_field_name("type"));
     types.map(|node| parsed.text(node)).collect()
 }
 
@@ -59,28 +55,28 @@ mod tests {
         struct S { Blob<float> blob_; void g() { blob_.data<float>(); x.data<float>(); } };\n\
         at::Tensor *x;\n";
 
-    fn types(name: &str, place: &str) -> Vec<String> {
+    fn seen(name: &str, place: &str) -> Vec<String> {
         let parsed = Parsed::new(Language::Cpp, TEXT.as_bytes().into()).expect("parses");
         types_in_sight(&parsed, TEXT.find(place).expect(place), name)
     }
 
     #[test]
     fn the_function_comes_before_the_file() {
-        assert_eq!(types("x", "cudaDeviceProp"), ["at::Tensor"]);
-        assert_eq!(types("b", "props"), ["Blob<T>"]);
-        assert_eq!(types("n", "props"), ["int"]);
+        assert_eq!(seen("x", "cudaDeviceProp"), ["at::Tensor"]);
+        assert_eq!(seen("b", "props"), ["Blob<T>"]);
+        assert_eq!(seen("n", "props"), ["int"]);
         assert_eq!(
-            (types("props", "auto l"), types("other", "auto l")),
+            (seen("props", "auto l"), seen("other", "auto l")),
             (vec!["cudaDeviceProp".to_string()], vec!["cudaDeviceProp".to_string()])
         );
-        assert_eq!(types("q", "auto l"), ["auto"]);
-        assert_eq!(types("t", "t.data"), ["Blob"]);
-        assert_eq!(types("blob_", "blob_.data"), ["Blob<float>"]);
-        assert!(types("y", "blob_.data").is_empty());
+        assert_eq!(seen("q", "auto l"), ["auto"]);
+        assert_eq!(seen("t", "t.data"), ["Blob"]);
+        assert_eq!(seen("blob_", "blob_.data"), ["Blob<float>"]);
+        assert!(seen("y", "blob_.data").is_empty());
     }
 
     #[test]
     fn a_parameter_of_a_macro_has_no_type() {
-        assert!(types("x", "x.data<float>()\nvoid").is_empty());
+        assert!(seen("x", "x.data<float>()\nvoid").is_empty());
     }
 }

@@ -47,7 +47,7 @@ fn outcome_rows(reports: &[&OpReport]) -> String {
 /// The details in one line; of many long ones, their number.
 fn detail(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Changed { how } if is_long(how) => format!("{} lists", how.len()),
+        Outcome::Changed { how } if is_long(how) => format!("{} changes", how.len()),
         other => other.detail(),
     }
 }

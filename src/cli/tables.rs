@@ -1,8 +1,8 @@
 //! Outcomes and effects as tables.
 
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
-use crate::engine::ops::Outcome;
 use crate::engine::ops::gencode::Compiled;
+use crate::engine::ops::{Outcome, Site};
 use crate::engine::plan::effect::{Effect, EffectRow};
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
@@ -23,10 +23,12 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
     }
     let is_idle = |report: &OpReport| {
         matches!(report.outcome, Outcome::AlreadySatisfied { .. } | Outcome::NotApplicable { .. })
+            && report.remarks.is_empty()
+            && !report.left.iter().any(|left| left.open)
     };
     let brief = !verbose && reports.len() > ALL;
     let (idle, shown): (Vec<&OpReport>, Vec<&OpReport>) =
-        reports.iter().partition(|report| brief && is_idle(report) && report.remarks.is_empty());
+        reports.iter().partition(|report| brief && is_idle(report));
     let mut text = format!("{}\n{}", paint(STRONG, "outcome"), outcome_rows(&shown));
     if !idle.is_empty() {
         let count = format!("  {} more found nothing to do; -v shows them", idle.len());
@@ -71,10 +73,17 @@ fn details(report: &OpReport, verbose: bool) -> String {
     }
     let all = verbose || matches!(report.outcome, Outcome::Reported { .. });
     for site in report.sites.iter().filter(|_| all) {
-        text.push_str(&paint(DIM, &format!("      {}:{}: {}", site.path, site.line, site.text.trim())));
-        text.push('\n');
+        text.push_str(&place(site, ""));
+    }
+    for left in report.left.iter().filter(|left| verbose || left.open) {
+        text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
     }
     text
+}
+
+/// A place with its line of code.
+fn place(site: &Site, what: &str) -> String {
+    paint(DIM, &format!("      {}:{}: {what}{}", site.path, site.line, site.text.trim())) + "\n"
 }
 
 fn sign(outcome: &Outcome) -> String {

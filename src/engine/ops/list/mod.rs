@@ -257,7 +257,7 @@ impl ListOp {
 }
 
 fn rules(aim: Aim<'_>) -> Rules<'_> {
-    let Aim { wish, toolchain, torch } = aim;
+    let Aim { wish, toolchain, torch, .. } = aim;
     let torch: Option<&Version> = torch;
     Rules { wish, catalogue: toolchain.catalogue, cuda: &[], torch, prunes: true, readers: &[] }
 }

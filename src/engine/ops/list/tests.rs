@@ -1,7 +1,10 @@
 use super::*;
 use crate::engine::arch::parse_codes;
 use crate::engine::catalogue::Catalogue;
+use crate::engine::environment::Environment;
 use crate::engine::ops::gencode::{ArchWish, Toolchain};
+use crate::engine::syntax::Passes;
+use std::collections::BTreeMap;
 
 fn settled(text: &str, add: &str, drop: &str, only: &str) -> String {
     let op = ListOp {
@@ -13,7 +16,10 @@ fn settled(text: &str, add: &str, drop: &str, only: &str) -> String {
     let wish = ArchWish { add: codes(add), drop: codes(drop), only: codes(only) };
     let sources: Sources = [("setup.py", text.as_bytes())].into_iter().collect();
     let toolchain = Toolchain { catalogue: Catalogue::shipped(), floor: Toolkit::new(11, 0), cuda: &[] };
-    let plan = op.plan(&sources, Aim { wish: &wish, toolchain, torch: None }).expect("plan");
+    let passes = Passes::of(&Environment::default(), Catalogue::shipped());
+    let earlier = BTreeMap::new();
+    let aim = Aim { wish: &wish, toolchain, torch: None, passes: &passes, earlier: &earlier };
+    let plan = op.plan(&sources, aim).expect("plan");
     let new =
         plan.edits.get("setup.py").map_or(text.as_bytes().to_vec(), |edits| edits.apply(text.as_bytes()));
     String::from_utf8(new).expect("utf-8")

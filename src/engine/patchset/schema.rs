@@ -219,30 +219,21 @@ pub struct ListSpec {
     /// Globs; or `file`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Code around a list, `$ARCHES`.
+    /// Code around a list, `$ARCHES`, that PyTorch reads and checks.
+    #[serde(default)]
+    pub torch: Vec<String>,
+    /// What stands before a value in a string that a loop fills with each of a list.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// Code around a list, `$ARCHES`, of which nothing tells who reads it.
     #[serde(default)]
     pub find: Vec<String>,
     /// Conditions on the other metavariables of `find`.
     #[serde(default, rename = "where")]
     pub conditions: BTreeMap<String, WhereSpec>,
-    /// What stands before a value in a string that a loop fills with each of a list.
-    #[serde(default)]
-    pub each: Vec<String>,
-    /// Only files that hold one of these texts.
+    /// `each` and `find` only in files that hold one of these texts.
     #[serde(default)]
     pub with: Vec<String>,
-    /// Who reads what `find` finds; absent: nothing tells.
-    pub read_by: Option<ReadBySpec>,
-}
-
-/// `read-by`
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadBySpec {
-    /// All of it is asked of nvcc.
-    Nvcc,
-    /// PyTorch checks it.
-    Torch,
 }
 
 /// `[[rename]]`

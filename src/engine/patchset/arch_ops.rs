@@ -1,11 +1,11 @@
 //! The ops that are about architectures, from what their files say.
 
 use super::load::{At, LoadError};
-use super::schema::{GencodeSpec, ListSpec, ReadBySpec};
+use super::schema::{GencodeSpec, ListSpec};
 use crate::engine::ops::Op;
 use crate::engine::ops::gencode::GencodeOp;
 use crate::engine::ops::gencode::any::AnyGencodeOp;
-use crate::engine::ops::list::{FoundLists, ListOp, Reader, Spelling, Which};
+use crate::engine::ops::list::{FoundLists, ListOp, Spelling, Which};
 use crate::engine::pattern::Pattern;
 
 impl At<'_> {
@@ -48,32 +48,31 @@ impl At<'_> {
     pub(super) fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
         let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
         let files = self.files(&globs)?;
-        let by_structure = !spec.find.is_empty() || !spec.each.is_empty();
+        let by_structure = ![&spec.torch, &spec.each, &spec.find].into_iter().all(Vec::is_empty);
         let which = match &spec.name {
             Some(name) if !by_structure => Which::Named(name.clone()),
             None if by_structure => Which::Found(Box::new(self.found_lists(spec, &globs)?)),
-            _ => return Err(self.wrong("name", "either `name` must be there, or `find` or `each`")),
+            _ => return Err(self.wrong("name", "either `name` must be there, or `torch`, `each` or `find`")),
         };
         Ok(Op::List(ListOp { files, which }))
     }
 
     fn found_lists(self, spec: &ListSpec, globs: &[String]) -> Result<FoundLists, LoadError> {
         let language = self.language(globs)?;
-        let find = self.patterns("find", language, &spec.find)?;
-        if let Some(pattern) = find.iter().find(|pattern| !pattern.has("ARCHES")) {
-            return Err(self.wrong("find", format!("`{}` has no $ARCHES", pattern.text)));
-        }
+        let around = |key, texts: &[String]| {
+            let patterns = self.patterns(key, language, texts)?;
+            match patterns.iter().find(|pattern| !pattern.has("ARCHES")) {
+                Some(pattern) => Err(self.wrong(key, format!("`{}` has no $ARCHES", pattern.text))),
+                None => Ok(patterns),
+            }
+        };
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
         Ok(FoundLists {
-            find,
-            conditions: conditions.collect::<Result<_, _>>()?,
+            torch: around("torch", &spec.torch)?,
             each: spec.each.clone(),
+            find: around("find", &spec.find)?,
+            conditions: conditions.collect::<Result<_, _>>()?,
             with: spec.with.clone(),
-            reader: match spec.read_by {
-                Some(ReadBySpec::Nvcc) => Reader::Nvcc,
-                Some(ReadBySpec::Torch) => Reader::Torch,
-                None => Reader::Unknown,
-            },
         })
     }
 }

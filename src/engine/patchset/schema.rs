@@ -134,6 +134,9 @@ pub struct PatchFile {
     pub when: Option<When>,
     /// For which environment it is wanted.
     pub needed: Option<NeededSpec>,
+    /// Globs of the ops that name no files themselves.
+    #[serde(default)]
+    pub paths: Vec<String>,
     /// Names that go.
     #[serde(default)]
     pub rename: Vec<RenameSpec>,
@@ -216,30 +219,21 @@ pub struct ListSpec {
     /// Globs; or `file`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Code around a list, `$ARCHES`.
+    /// Code around a list, `$ARCHES`, that PyTorch reads and checks.
+    #[serde(default)]
+    pub torch: Vec<String>,
+    /// What stands before a value in a string that a loop fills with each of a list.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// Code around a list, `$ARCHES`, of which nothing tells who reads it.
     #[serde(default)]
     pub find: Vec<String>,
     /// Conditions on the other metavariables of `find`.
     #[serde(default, rename = "where")]
     pub conditions: BTreeMap<String, WhereSpec>,
-    /// What stands before a value in a string that a loop fills with each of a list.
-    #[serde(default)]
-    pub each: Vec<String>,
-    /// Only files that hold one of these texts.
+    /// `each` and `find` only in files that hold one of these texts.
     #[serde(default)]
     pub with: Vec<String>,
-    /// Who reads what `find` finds; absent: nothing tells.
-    pub read_by: Option<ReadBySpec>,
-}
-
-/// `read-by`
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadBySpec {
-    /// All of it is asked of nvcc.
-    Nvcc,
-    /// PyTorch checks it.
-    Torch,
 }
 
 /// `[[rename]]`
@@ -251,7 +245,8 @@ pub struct RenameSpec {
     pub tags: String,
     /// For which environment.
     pub needed: Option<NeededSpec>,
-    /// Globs.
+    /// Globs; else those of the patch.
+    #[serde(default)]
     pub paths: Vec<String>,
     /// The old name.
     pub from: String,
@@ -277,7 +272,7 @@ pub struct RewriteSpec {
     pub unit: Option<String>,
     /// The file; or `paths`.
     pub file: Option<String>,
-    /// Globs; or `file`.
+    /// Globs; or `file`; else those of the patch.
     #[serde(default)]
     pub paths: Vec<String>,
     /// Patterns, any of which must go.
@@ -296,6 +291,9 @@ pub struct RewriteSpec {
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Only files that hold one of these.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Code that may stand there instead of `replace`; each counts as a place that is done.
     #[serde(default)]
     pub accept: Vec<String>,
@@ -320,6 +318,9 @@ pub struct WhereSpec {
     /// One of these patterns stands in the function around and speaks of the same name.
     #[serde(default)]
     pub declared: Vec<String>,
+    /// The type that a declaration in sight gives it matches.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

@@ -15,6 +15,8 @@ pub struct Effect {
     pub path: String,
     /// A row a toolkit.
     pub rows: Vec<EffectRow>,
+    /// Whether a guard can stand before a flag, so that `--cuda` cures what a toolkit refuses.
+    pub guarded: bool,
 }
 
 /// What one toolkit compiles.
@@ -54,7 +56,8 @@ impl Plan {
             let pairs = toolkits.iter().zip(before.into_iter().zip(after));
             let row =
                 |(toolkit, (before, after)): (&Toolkit, _)| EffectRow { toolkit: *toolkit, before, after };
-            Effect { path: path.to_string(), rows: pairs.map(row).collect() }
+            let guarded = bound.upstream.project.is_some();
+            Effect { path: path.to_string(), rows: pairs.map(row).collect(), guarded }
         };
         let names =
             |one: &Effect| one.rows.iter().any(|row| !(row.before.is_empty() && row.after.is_empty()));

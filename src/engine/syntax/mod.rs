@@ -14,6 +14,7 @@ pub mod passes;
 mod reading;
 pub mod style;
 pub mod tokens;
+pub mod types;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

@@ -225,7 +225,8 @@ impl GencodeOp {
         if let Some(cleaned) = self.cleaned(parsed, &root, &law)? {
             return self.plan_cleaned(parsed, &cleaned, wish, toolchain);
         }
-        let strays = strays::reports(self, parsed, &root);
+        // Of any list, flags that no statement adds are elements, which another op reads.
+        let strays = if self.any { Vec::new() } else { strays::reports(self, parsed, &root) };
         let settled = settle::settle(&mut root, &law)?;
         let text = render::render(self, parsed, &root)?;
         let edits = Edits::between_lines(&parsed.bytes, &text);

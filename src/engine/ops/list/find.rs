@@ -12,6 +12,7 @@ use super::{FoundLists, InFile, Reader};
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
+use crate::engine::pattern::Match;
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{
     Parsed, ancestors, descendants, descendants_holding, significant_children,
@@ -75,38 +76,18 @@ pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFi
     found
 }
 
-/// Lists that code of some shape holds, and those that a loop writes into flags.
+/// Lists that PyTorch reads, those that a loop writes into flags, and those that are known by their names.
 pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
     let file = File::new(parsed, aim);
     let mut found = InFile::default();
-    for (string, value) in filled_strings(parsed, &lists.each) {
-        let line = line_of(&parsed.bytes, string.start_byte());
-        match resolve(value, parsed) {
-            Origin::Literal { node, default_of, .. } if file.names_arches(node) => {
-                found.remarks.extend(
-                    default_of.map(|name| format!("line {line}: {} overrides the list", parsed.text(name))),
-                );
-                found.push(file.bare(node, Reader::Nvcc));
-            }
-            origin => found.remarks.push(format!("line {line} {}", elsewhere(origin, parsed))),
+    for one in lists.torch.iter().flat_map(|pattern| pattern.find_all(parsed)) {
+        if let Some((node, _)) = file.literal_in(&one) {
+            found.push(file.bare(node, Reader::Torch));
         }
     }
-    let matches = lists.find.iter().flat_map(|pattern| pattern.find_all(parsed));
-    let fits = |one: &crate::engine::pattern::Match| {
-        lists.conditions.iter().all(|condition| condition.holds(one, parsed))
-    };
-    for one in matches.filter(fits) {
-        let bound = one.bindings.get("ARCHES").map(|bound| bound.range.clone());
-        let node =
-            bound.and_then(|range| parsed.root().named_descendant_for_byte_range(range.start, range.end));
-        let Some(Origin::Literal { node, split, .. }) = node.map(|node| resolve(node, parsed)) else {
-            continue;
-        };
-        // A word alone may be anything, and behind it a second one would be wrong.
-        let is_list = lists.reader == Reader::Torch || split || node.kind() != "string";
-        if is_list && file.names_arches(node) {
-            found.push(file.bare(node, lists.reader));
-        }
+    if lists.is_in_build_code(&parsed.bytes) {
+        file.of_loops(lists, &mut found);
+        file.by_name(lists, &mut found);
     }
     found.remarks.sort();
     found.remarks.dedup();
@@ -156,6 +137,44 @@ impl<'a> File<'a> {
         };
         let container = Container { range: node.byte_range(), kind };
         Holder { name: name_of(node, self.parsed), container, elements, toolkits: self.readers(node), reader }
+    }
+
+    /// The lists that loops write into flags.
+    fn of_loops(&self, lists: &FoundLists, found: &mut InFile) {
+        for (string, value) in filled_strings(self.parsed, &lists.each) {
+            let line = line_of(&self.parsed.bytes, string.start_byte());
+            match resolve(value, self.parsed) {
+                Origin::Literal { node, default_of, .. } if self.names_arches(node) => {
+                    let name = default_of.map(|name| self.parsed.text(name));
+                    found.remarks.extend(name.map(|name| format!("line {line}: {name} overrides the list")));
+                    found.push(self.bare(node, Reader::Nvcc));
+                }
+                origin => found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed))),
+            }
+        }
+    }
+
+    /// The lists that are known by what stands around them.
+    fn by_name(&self, lists: &FoundLists, found: &mut InFile) {
+        let matches = lists.find.iter().flat_map(|pattern| pattern.find_all(self.parsed));
+        let fits = |one: &Match| lists.conditions.iter().all(|condition| condition.holds(one, self.parsed));
+        for one in matches.filter(fits) {
+            let Some((node, split)) = self.literal_in(&one) else { continue };
+            // A word alone may be anything, and behind it a second one would be wrong.
+            if split || node.kind() != "string" || self.bare_elements(node).len() > 1 {
+                found.push(self.bare(node, Reader::Unknown));
+            }
+        }
+    }
+
+    /// The literal that `$ARCHES` stands for, where it names architectures, and whether it is cut into words.
+    fn literal_in(&self, found: &Match) -> Option<(Node<'a>, bool)> {
+        let range = found.bindings.get("ARCHES")?.range.clone();
+        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
+        match resolve(node, self.parsed) {
+            Origin::Literal { node, split, .. } if self.names_arches(node) => Some((node, split)),
+            _ => None,
+        }
     }
 
     /// A list of plain architectures.

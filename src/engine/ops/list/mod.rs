@@ -43,19 +43,37 @@ pub enum Which {
     Flags(Vec<Spelling>),
 }
 
-/// Lists that code of some shape holds.
+/// Lists that code of some shape holds. One that is found in several ways counts by the first of them.
 #[derive(Debug, Clone)]
 pub struct FoundLists {
-    /// Code around `$ARCHES`.
-    pub find: Vec<Pattern>,
-    /// Conditions on the other metavariables.
-    pub conditions: Vec<Condition>,
+    /// Code around `$ARCHES` that PyTorch reads.
+    pub torch: Vec<Pattern>,
     /// What stands before the value in a string that a loop fills with each of a list: `compute_`.
     pub each: Vec<String>,
-    /// Only files that hold one of these texts.
+    /// Code around `$ARCHES` of which nothing tells who reads it.
+    pub find: Vec<Pattern>,
+    /// Conditions on the other metavariables of `find`.
+    pub conditions: Vec<Condition>,
+    /// `each` and `find` only in files that hold one of these texts.
     pub with: Vec<String>,
-    /// Who reads what the patterns find.
-    pub reader: Reader,
+}
+
+impl FoundLists {
+    /// Whether a file can hold lists of a loop, or such that are known by what stands around them.
+    fn is_in_build_code(&self, bytes: &[u8]) -> bool {
+        self.with.is_empty() || self.with.iter().any(|word| holds(bytes, word))
+    }
+
+    fn may_hold(&self, bytes: &[u8]) -> bool {
+        let may_match = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.may_match(bytes));
+        may_match(&self.torch)
+            || (self.is_in_build_code(bytes)
+                && (self.each.iter().any(|word| holds(bytes, word)) || may_match(&self.find)))
+    }
+}
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }
 
 /// Who reads a list.
@@ -87,8 +105,11 @@ impl ListOp {
                 spellings.iter().map(|spelling| ("elements", spelling.text.clone())).collect()
             }
             Which::Found(lists) => {
-                let find: Vec<String> = lists.find.iter().map(|pattern| pattern.text.clone()).collect();
-                [each("find", &find), each("each", &lists.each)].concat()
+                let texts = |patterns: &[Pattern]| -> Vec<String> {
+                    patterns.iter().map(|pattern| pattern.text.clone()).collect()
+                };
+                let [torch, find] = [&lists.torch, &lists.find].map(|patterns| texts(patterns));
+                [each("torch", &torch), each("each", &lists.each), each("find", &find)].concat()
             }
         }
     }
@@ -162,15 +183,10 @@ impl ListOp {
 
     /// Whether a file can hold such a list at all, judged without parsing it.
     pub(super) fn may_hold(&self, bytes: &[u8]) -> bool {
-        let holds = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
         match &self.which {
             Which::Named(_) => true,
-            Which::Flags(spellings) => spellings.iter().any(|spelling| holds(spelling.word())),
-            Which::Found(lists) => {
-                (lists.with.is_empty() || lists.with.iter().any(|word| holds(word)))
-                    && (lists.each.iter().any(|word| holds(word))
-                        || lists.find.iter().any(|pattern| pattern.may_match(bytes)))
-            }
+            Which::Flags(spellings) => spellings.iter().any(|spelling| holds(bytes, spelling.word())),
+            Which::Found(lists) => lists.may_hold(bytes),
         }
     }
 

@@ -5,6 +5,9 @@
 //! statements of it that begin a line with `TORCH_CHECK(` are turned into what they were before PyTorch 1.5. Renaming
 //! them must give back the folder, byte for byte, whoever does it.
 //!
+//! The patch is `torch-api/at-check` with one change: its glob names the folder, so that vendored libraries, as CCCL is
+//! one, are not left out.
+//!
 //! ast-grep (`pip install ast-grep-cli`) is found on the search path, or named by `AST_GREP`. Run with
 //! `cargo bench --bench at_check`. The figures are ratios of one run on one machine, never limits of a test.
 
@@ -41,9 +44,10 @@ fn main() -> ExitCode {
     }
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let tree = scratch.path().join("tree");
-    let planted = plant(&headers, &tree);
+    let planted = plant(&headers, &tree.join("sources"));
     println!("{} files, {} of them with {} planted places", planted.files, planted.holding, planted.places);
     write(&scratch.path().join("sets/headers/upstream.toml"), UPSTREAM.as_bytes());
+    write(&scratch.path().join("sets/torch-api/at-check.toml"), the_patch().as_bytes());
     write(&tree.join("headers.txt"), b"headers\n");
     let globs: Vec<String> = ENDINGS.iter().map(|ending| format!("\"*.{ending}\"")).collect();
     let config = format!("ruleDirs: []\nlanguageGlobs:\n  cpp: [{}]\n", globs.join(", "));
@@ -55,6 +59,14 @@ fn main() -> ExitCode {
     let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
     println!("the diff of the whole tree: ast-grep {theirs:.1?}, mambapatch {ours:.1?}, ratio {ratio:.2}");
     ExitCode::SUCCESS
+}
+
+/// The shipped patch, for all of the folder.
+fn the_patch() -> String {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("patchsets/torch-api/at-check.toml");
+    let shipped = std::fs::read_to_string(shipped).expect("the patch is read");
+    assert!(shipped.contains("\"**/*"), "its glob has changed");
+    shipped.replace("\"**/*", "\"sources/**/*")
 }
 
 /// What was planted.
@@ -136,7 +148,8 @@ fn check_results(ast_grep: &str, scratch: &Path, headers: &Path) {
     output(&mut mambapatch_in(scratch, &["apply", "./ours", "--no-commit"]));
     let differing = |copy: &str| {
         let same = |path: &PathBuf| {
-            std::fs::read(scratch.join(copy).join(path)).ok() == std::fs::read(headers.join(path)).ok()
+            std::fs::read(scratch.join(copy).join("sources").join(path)).ok()
+                == std::fs::read(headers.join(path)).ok()
         };
         sources(headers).into_iter().filter(|path| !same(path)).collect::<Vec<_>>()
     };

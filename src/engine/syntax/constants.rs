@@ -26,10 +26,10 @@ impl Constants {
         Self { sources, runs, found: OnceLock::new() }
     }
 
-    /// The number that a macro is in one of the runs.
-    pub fn get(&self, run: usize, name: &[u8]) -> Option<i64> {
+    /// What a macro is in one of the runs, where the tree defines it: a number, or nobody knows what.
+    pub fn get(&self, run: usize, name: &[u8]) -> Option<Option<i64>> {
         let found = self.found.get_or_init(|| self.runs.iter().map(|known| self.numbers(known)).collect());
-        found.get(run)?.get(name).copied().flatten()
+        found.get(run)?.get(name).copied()
     }
 
     fn numbers(&self, known: &Known) -> Numbers {
@@ -89,6 +89,15 @@ mod tests {
             !is_dead(&[("a.h", "#define CUDA 1\n")], "#if CUDA\n#else\nx\n#endif\n"),
             "it may lack the header"
         );
+    }
+
+    #[test]
+    fn a_flag_for_hip_is_not_given_unless_the_tree_defines_it() {
+        assert!(is_dead(&[], "#ifdef MMCV_WITH_HIP\nx\n#endif\n"));
+        assert!(!is_dead(&[], "#ifdef NO_HIP\nx\n#endif\n"));
+        let dead = "#ifdef __HIPCC__\n#define WITH_HIP\n#endif\n";
+        assert!(is_dead(&[("a.h", dead)], "#ifdef WITH_HIP\nx\n#endif\n"));
+        assert!(!is_dead(&[("a.h", "#define WITH_HIP 0\n")], "#ifdef WITH_HIP\nx\n#endif\n"));
     }
 
     #[test]

@@ -178,6 +178,12 @@ fn is_of_hip(name: &[u8]) -> bool {
     begins.iter().any(|begin| name.starts_with(begin)) || whole.contains(&name)
 }
 
+/// Macros that a build for HIP gets by `-D`: `WITH_HIP`, `MMCV_WITH_HIP`.
+fn is_flag_for_hip(name: &[u8]) -> bool {
+    let ends = [&b"WITH_HIP"[..], b"WITH_ROCM", b"USE_HIP", b"BUILD_HIP", b"BUILD_ROCM"];
+    ends.iter().any(|end| name.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"_")))
+}
+
 /// One run over one file: what the environment and the tree decide, and what the file does itself.
 #[derive(Debug, Clone)]
 pub struct Pass<'k> {
@@ -218,10 +224,11 @@ impl<'k> Pass<'k> {
         if is_of_hip(name) {
             return Macro::Undefined;
         }
-        let number = self.constants.and_then(|(constants, run)| constants.get(run, name));
-        Macro::Perhaps(
-            number.map_or(Number::ANY, |number| Number { low: number.min(0), high: number.max(0) }),
-        )
+        match self.constants.and_then(|(constants, run)| constants.get(run, name)) {
+            Some(Some(number)) => Macro::Perhaps(Number { low: number.min(0), high: number.max(0) }),
+            None if is_flag_for_hip(name) => Macro::Undefined,
+            Some(None) | None => Macro::Perhaps(Number::ANY),
+        }
     }
 
     /// Whether a macro is defined.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{Node, Parser};
 
-use super::trees::Trees;
+use super::reading::Reading;
 use super::{DeadCode, Passes, indentation};
 
 /// A language with a grammar.
@@ -59,7 +59,7 @@ pub struct Parsed {
     pub language: Language,
     /// The bytes as they lie on disk.
     pub bytes: Arc<[u8]>,
-    trees: Trees,
+    reading: Reading,
     wrong: OnceLock<Vec<usize>>,
 }
 
@@ -71,35 +71,35 @@ pub struct ParseFailed;
 impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
-        let trees = Trees::new(language, &readable(&bytes)).ok_or(ParseFailed)?;
-        Ok(Self { language, bytes, trees, wrong: OnceLock::new() })
+        let reading = Reading::new(language, &readable(&bytes)).ok_or(ParseFailed)?;
+        Ok(Self { language, bytes, reading, wrong: OnceLock::new() })
     }
 
     /// The root of the file. Macro bodies, and branches that cannot stand beside others, are not below it.
     pub fn root(&self) -> Node<'_> {
-        self.trees.root()
+        self.reading.root()
     }
 
     /// All nodes of code, each before its children, macro bodies and all branches included. A node that encloses a
     /// branch may come twice, with the same range.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
-        self.trees.nodes(|_| true)
+        self.reading.nodes(|_| true)
     }
 
     /// The same, less what holds none of these offsets; they ascend. Few offsets make a short walk.
     pub fn nodes_holding(&self, offsets: &[usize]) -> impl Iterator<Item = Node<'_>> {
-        self.trees.nodes(|node| holds_one(node, offsets))
+        self.reading.nodes(|node| holds_one(node, offsets))
     }
 
     /// The smallest named node that holds a stretch, in a macro body too.
     pub fn node_at(&self, range: &Range<usize>) -> Option<Node<'_>> {
-        self.trees.node_at(range)
+        self.reading.node_at(range)
     }
 
     /// Whether the trees show a stretch as it is. What they do not show (a `#if` within an expression, a `;` that a
     /// macro lacks) must not be edited: nobody knows what it means there.
     pub fn shows(&self, range: &Range<usize>) -> bool {
-        self.trees.shows(range)
+        self.reading.shows(range)
     }
 
     /// The text of a node; bytes that are no UTF-8 are shown as replacement characters.
@@ -107,9 +107,10 @@ impl Parsed {
         String::from_utf8_lossy(&self.bytes[node.byte_range()]).into_owned()
     }
 
-    /// The macro body that holds an offset.
-    pub fn macro_body(&self, offset: usize) -> Option<Range<usize>> {
-        self.trees.body_at(offset).map(|body| body.range.clone())
+    /// The name of the macro whose body holds a node.
+    pub fn definition(&self, node: Node<'_>) -> Option<String> {
+        let body = self.reading.body_at(node.start_byte())?;
+        Some(String::from_utf8_lossy(&self.bytes[body.name.clone()]).into_owned())
     }
 
     /// Where a word stands in the file, in code or not, ascending.
@@ -138,7 +139,7 @@ impl Parsed {
     /// Where they begin; looked for once.
     fn wrong_places(&self) -> &[usize] {
         self.wrong.get_or_init(|| {
-            let mut wrong: Vec<usize> = self.trees.wrong().collect();
+            let mut wrong: Vec<usize> = self.reading.wrong().collect();
             if self.language == Language::Python {
                 let misplaced = indentation::misplaced(self.root(), &self.bytes);
                 wrong.extend(misplaced.iter().map(Node::start_byte));
@@ -149,7 +150,7 @@ impl Parsed {
 
     /// How many bytes of the file itself lie in places that the grammar could not read.
     pub fn unread_bytes(&self) -> usize {
-        self.trees.unread().map(|range| range.len()).sum()
+        self.reading.unread().map(|range| range.len()).sum()
     }
 
     /// Whether a node overlaps a place that the grammar could not read.
@@ -224,11 +225,12 @@ pub fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::successors(node.parent(), Node::parent)
 }
 
-/// The children that are neither comments nor missing; commas are left out.
+/// The children that are neither comments nor missing; commas are left out. What the grammar could not read counts.
 pub fn significant_children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     let children = node.children(&mut cursor);
-    children.filter(|child| !child.is_extra() && !child.is_missing() && child.kind() != ",").collect()
+    let counts = |child: &Node<'_>| child.is_error() || !(child.is_extra() || child.is_missing());
+    children.filter(|child| counts(child) && child.kind() != ",").collect()
 }
 
 #[cfg(test)]

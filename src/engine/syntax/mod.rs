@@ -9,12 +9,13 @@ pub mod cuda;
 mod declared;
 mod indentation;
 pub mod language;
+pub mod lexed;
 pub mod macros;
 pub mod passes;
-pub mod reading;
+mod reading;
 pub mod style;
 pub mod tokens;
-mod trees;
+pub mod types;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

@@ -8,7 +8,8 @@ use tree_sitter::Node;
 use super::File;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors};
+use crate::engine::syntax::types::types_in_sight;
 
 /// A condition on what a metavariable stands for.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct Condition {
     pub not: Vec<Pattern>,
     /// One of these stands in the function around and speaks of the same `$NAME`: `auto $T = $_.type();`.
     pub declared: Vec<Pattern>,
+    /// Where it is a name that a declaration in sight gives a type, the type matches.
+    pub kind: Option<Regex>,
     /// No other use of the name is left in the function around.
     pub unused: bool,
 }
@@ -32,11 +35,11 @@ impl Condition {
         self.regex.as_ref().is_none_or(|regex| regex.is_match(&bound.text))
             && !self.not.iter().any(|pattern| is_match(pattern, bound, parsed))
             && (self.declared.is_empty() || self.is_declared(bound, parsed))
+            && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {
-        let Some(node) = parsed.node_at(&bound.range) else { return false };
-        let scope = scope(node).byte_range();
+        let scope = scope_of(&bound.range, parsed);
         let mut declarations = self.declared.iter().flat_map(|pattern| pattern.find_all(parsed));
         declarations.any(|found| {
             let same = found.bindings.get(&self.name).is_some_and(|other| other.text == bound.text);
@@ -47,21 +50,18 @@ impl Condition {
     /// Another use of the name, where there must be none and one is left; those in `going` do not count.
     fn use_left(&self, found: &Match, file: &File<'_>, going: &[Range<usize>]) -> Option<Range<usize>> {
         let bound = found.bindings.get(&self.name).filter(|_| self.unused)?;
-        let node = file.parsed.node_at(&bound.range)?;
-        let scope = scope(node);
-        let is_file = scope == file.parsed.root();
-        let all = is_file.then(|| file.parsed.nodes()).into_iter().flatten();
-        let scoped = (!is_file).then(|| descendants(scope)).into_iter().flatten();
-        let mut uses = all.chain(scoped).filter(|other| {
-            other.child_count() == 0
-                && other.kind().ends_with("identifier")
-                && !going.iter().any(|gone| gone.contains(&other.start_byte()))
-                && file.parsed.text(*other) == bound.text
+        let scope = scope_of(&bound.range, file.parsed);
+        let mut offsets = file.parsed.offsets_of(&bound.text);
+        offsets.retain(|offset| scope.contains(offset) && !going.iter().any(|gone| gone.contains(offset)));
+        let uses = file.parsed.nodes_holding(&offsets).filter(|node| {
+            node.child_count() == 0
+                && node.kind().ends_with("identifier")
+                && file.parsed.text(*node) == bound.text
         });
         let counts = |range: &Range<usize>| {
             !file.dead.holds(range.start) && !is_gone(range, &bound.text, file.earlier)
         };
-        uses.by_ref().map(|node| node.byte_range()).find(counts)
+        uses.map(|node| node.byte_range()).find(counts)
     }
 }
 
@@ -87,16 +87,22 @@ pub(super) fn uses_left(
     }
 }
 
-/// The function around a node; the whole text where there is none.
-fn scope(node: Node<'_>) -> Node<'_> {
-    let mut root = node;
+fn has_type(bound: &Bound, kind: &Regex, parsed: &Parsed) -> bool {
+    types_in_sight(parsed, bound.range.start, &bound.text).iter().all(|known| kind.is_match(known))
+}
+
+/// The function around a place; the macro or the whole file where there is none.
+fn scope_of(range: &Range<usize>, parsed: &Parsed) -> Range<usize> {
+    let whole = 0..parsed.bytes.len();
+    let Some(node) = parsed.node_at(range) else { return whole };
+    let mut outermost = node;
     for outer in ancestors(node) {
         if outer.kind() == "function_definition" {
-            return outer;
+            return outer.byte_range();
         }
-        root = outer;
+        outermost = outer;
     }
-    root
+    if parsed.definition(node).is_some() { outermost.byte_range() } else { whole }
 }
 
 /// Whether an earlier op takes away a name that stands at a place.

@@ -52,7 +52,7 @@ impl Toolchain {
         let _alone = FETCHED.lock().unwrap_or_else(|broken| broken.into_inner());
         let root = std::env::var_os("MAMBAPATCH_TOOLCHAIN").filter(|value| !value.is_empty());
         let root = root.map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).to_path_buf(), PathBuf::from);
-        let folder = root.join(format!("nvcc-13.0-{}-{}", std::env::consts::ARCH, pins()));
+        let folder = root.join(format!("nvcc-13.0-{}-{}", std::env::consts::ARCH, Self::pins()));
         if !folder.is_dir() {
             fs::create_dir_all(&root).expect("a folder can be made");
             fetch(&root, &folder);
@@ -60,6 +60,11 @@ impl Toolchain {
         Self { folder }
     }
 
+    /// A name for exactly these packages.
+    pub fn pins() -> String {
+        let digest = Sha256::digest(PACKAGES.join(" "));
+        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
 
     /// nvcc.
     pub fn nvcc(&self) -> PathBuf {
@@ -75,12 +80,6 @@ impl Toolchain {
     pub fn torch(&self) -> [PathBuf; 2] {
         ["torch/include", "torch/include/torch/csrc/api/include"].map(|folder| self.folder.join(folder))
     }
-}
-
-/// A folder name for exactly these packages.
-fn pins() -> String {
-    let digest = Sha256::digest(PACKAGES.join(" "));
-    digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Fetches beside the final place and renames, so that half a toolchain is never taken for one.

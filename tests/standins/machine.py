@@ -26,7 +26,7 @@ class Commands:
     """Answers for the few programs that a setup.py starts; nothing is ever started."""
 
     def __init__(self, environment: Environment) -> None:
-        self.answers = {"git": ""}
+        self.answers = {"git": "", "rm": "", "pip": ""}
         if environment.cuda_home and environment.toolkit:
             self.answers["nvcc"] = nvcc_answer(environment.toolkit)
         if environment.hip:

@@ -20,6 +20,9 @@ use super::units::Unit;
 /// Longer than this no unit takes without optimisation.
 const SECONDS: u32 = 900;
 
+/// More lines with errors than these are not kept of a step.
+const LINES: usize = 60;
+
 /// What stands in a step for a place of the machine.
 pub const PLACES: [&str; 4] = ["{torch}", "{cuda}", "{python}", "{object}"];
 
@@ -33,12 +36,33 @@ pub struct Step {
 }
 
 /// What compiling a unit gave.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Compiled {
     /// What the compilers called errors, each text once; none: it compiles.
     pub errors: Vec<Said>,
     /// How long it took.
     pub seconds: f32,
+}
+
+/// The same as it is kept, here or by whoever else runs the steps.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Kept {
+    /// Of each step that failed: the lines with an error, the tree's folder written `{tree}`, or the last line.
+    pub failed: Vec<String>,
+    /// How long all took.
+    pub seconds: f32,
+}
+
+impl Kept {
+    fn compiled(&self, unit: &Unit) -> Compiled {
+        let mut errors: Vec<Said> = Vec::new();
+        for error in self.failed.iter().flat_map(|text| said(text, &unit.folder)) {
+            if !errors.contains(&error) {
+                errors.push(error);
+            }
+        }
+        Compiled { errors, seconds: self.seconds }
+    }
 }
 
 impl Compiled {
@@ -97,32 +121,30 @@ impl Compiler {
     /// Compiles a unit of a tree.
     pub fn compile(&self, tree: &Path, unit: &Unit) -> Compiled {
         let steps = steps(unit);
-        let kept = self.kept.as_ref().map(|folder| folder.join(format!("{}.json", key(tree, unit, &steps))));
-        let known = kept.as_ref().and_then(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
-        known.unwrap_or_else(|| {
-            let compiled = self.run(tree, unit, &steps);
-            if let Some(path) = kept {
-                keep(&path, &compiled);
+        let path = self.kept.as_ref().map(|folder| folder.join(format!("{}.json", key(tree, unit, &steps))));
+        let known = path.as_ref().and_then(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
+        let kept: Kept = known.unwrap_or_else(|| {
+            let kept = self.run(tree, unit, &steps);
+            if let Some(path) = path {
+                keep(&path, &kept);
             }
-            compiled
-        })
+            kept
+        });
+        kept.compiled(unit)
     }
 
-    fn run(&self, tree: &Path, unit: &Unit, steps: &[Step]) -> Compiled {
+    fn run(&self, tree: &Path, unit: &Unit, steps: &[Step]) -> Kept {
         let objects = tempfile::tempdir().expect("a temporary folder");
+        let object = objects.path().join("unit.o");
         let began = Instant::now();
-        let errors =
-            steps.iter().flat_map(|step| self.start(step, tree, unit, &objects.path().join("unit.o")));
-        let mut errors: Vec<Said> = errors.collect();
-        errors.dedup();
+        let failed = steps.iter().filter_map(|step| self.start(step, tree, unit, &object)).collect();
         let seconds = began.elapsed().as_secs_f32();
-        let word = if errors.is_empty() { "compiles" } else { "fails" };
-        say(&format!("{} {word} after {seconds:.0} s", unit.path));
-        Compiled { errors, seconds }
+        say(&format!("{} took {seconds:.0} s", unit.path));
+        Kept { failed, seconds }
     }
 
-    /// What one step calls errors.
-    fn start(&self, step: &Step, tree: &Path, unit: &Unit, object: &Path) -> Vec<Said> {
+    /// What a step that fails says.
+    fn start(&self, step: &Step, tree: &Path, unit: &Unit, object: &Path) -> Option<String> {
         let compiler = if step.compiler == "nvcc" { self.toolchain.nvcc() } else { step.compiler.into() };
         let [torch, _] = self.toolchain.torch();
         let places = [torch, self.toolchain.cuda(), PYTHON.clone(), object.to_path_buf()];
@@ -132,9 +154,18 @@ impl Compiler {
         command.current_dir(tree.join(&unit.folder)).stdin(Stdio::null());
         let output = command.env("LC_ALL", "C").output().expect("a compiler can be run");
         let text = [output.stderr, output.stdout].concat();
-        let errors = said(&String::from_utf8_lossy(&text), tree, &unit.folder);
-        if output.status.success() { Vec::new() } else { errors }
+        (!output.status.success()).then(|| errors_of(&String::from_utf8_lossy(&text), tree))
     }
+}
+
+/// The lines with an error, or the last one.
+fn errors_of(text: &str, tree: &Path) -> String {
+    let text = text.replace(&tree.display().to_string(), "{tree}");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let errors: Vec<&str> =
+        lines.iter().copied().filter(|line| line.contains("error") || line.contains("fatal")).collect();
+    let chosen = if errors.is_empty() { lines.last().copied().into_iter().collect() } else { errors };
+    chosen.into_iter().take(LINES).map(|line| line.chars().take(500).collect::<String>() + "\n").collect()
 }
 
 /// An argument with the places of this machine.
@@ -160,7 +191,7 @@ static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 /// What the result depends on: the toolchain, the steps, and every file that the unit reads from its tree.
-fn key(tree: &Path, unit: &Unit, steps: &[Step]) -> String {
+pub fn key(tree: &Path, unit: &Unit, steps: &[Step]) -> String {
     let mut digest = Sha256::new();
     digest.update(format!("{}\n{unit:?}\n{steps:?}\n", Toolchain::pins()));
     for (path, bytes) in closure(tree, unit) {
@@ -170,7 +201,7 @@ fn key(tree: &Path, unit: &Unit, steps: &[Step]) -> String {
     digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn keep(path: &Path, compiled: &Compiled) {
+fn keep(path: &Path, kept: &Kept) {
     fs::create_dir_all(path.parent().unwrap_or(path)).expect("a folder can be made");
-    fs::write(path, serde_json::to_vec(compiled).expect("JSON")).expect("a file can be written");
+    fs::write(path, serde_json::to_vec(kept).expect("JSON")).expect("a file can be written");
 }

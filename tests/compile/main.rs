@@ -5,7 +5,8 @@
 //! `MAMBAPATCH_FULL=1` all units of the source distributions named here, and those of each folder in the folder that
 //! `MAMBAPATCH_CORPUS` names; `MAMBAPATCH_COMPILE_ONLY` keeps the projects with that text in their name. The result
 //! is written to the path `MAMBAPATCH_COMPILE_REPORT`, a Markdown table, and beside it as `.tsv`.
-//! `MAMBAPATCH_COMPILED` names a folder that keeps the result of each compile for the next run.
+//! `MAMBAPATCH_COMPILED` names a folder that keeps the result of each compile for the next run. `MAMBAPATCH_COMPILE_PLAN`
+//! names one for trees and commands, to be compiled on another machine; its results go into the other folder.
 
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -15,6 +16,7 @@ mod compiler;
 mod flags;
 mod measured;
 mod migrations;
+mod plan;
 mod report;
 mod said;
 mod trees;
@@ -89,6 +91,15 @@ fn assert_promises(projects: &[Measured]) {
     let of_catalogue = rows().filter(|row| row.is_of_catalogue()).count();
     let repaired = rows().filter(|row| row.fate == Fate::Repaired).count();
     assert!(repaired * 10 >= of_catalogue * 9, "{repaired} of {of_catalogue} compile");
+}
+
+/// With `MAMBAPATCH_COMPILE_PLAN`, a folder.
+#[test]
+fn every_unit_for_another_machine() {
+    let Some(folder) = variable("MAMBAPATCH_COMPILE_PLAN") else { return };
+    for (name, place) in &projects() {
+        plan::write(name, &trees(place), &folder);
+    }
 }
 
 #[test]

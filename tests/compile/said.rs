@@ -1,10 +1,8 @@
 //! What compilers call errors.
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde::{Deserialize, Serialize};
 
 use super::units::below;
 
@@ -12,7 +10,7 @@ use super::units::below;
 const KEPT: usize = 40;
 
 /// One error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// The file: below the tree, or the end of its path elsewhere. Empty: the command line.
     pub file: String,
@@ -38,11 +36,12 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern")
 }
 
-/// The errors in what a failed compiler said, each text once; if none is recognised, its last line.
-pub fn said(text: &str, tree: &Path, folder: &str) -> Vec<Said> {
+/// The errors in what a failed compiler said in a folder of the tree, whose own folder is written `{tree}`: each text
+/// once; if none is recognised, the last line.
+pub fn said(text: &str, folder: &str) -> Vec<Said> {
     let mut errors: Vec<Said> = Vec::new();
     for line in text.lines() {
-        let Some(error) = error(line, tree, folder) else { continue };
+        let Some(error) = error(line, folder) else { continue };
         if errors.len() < KEPT && !errors.iter().any(|known| known.message == error.message) {
             errors.push(error);
         }
@@ -54,17 +53,17 @@ pub fn said(text: &str, tree: &Path, folder: &str) -> Vec<Said> {
     errors
 }
 
-fn error(line: &str, tree: &Path, folder: &str) -> Option<Said> {
+fn error(line: &str, folder: &str) -> Option<Said> {
     if let Some(found) = FRONT_END.captures(line).or_else(|| HOST.captures(line)) {
-        let file = from_tree(&found[1], tree, folder);
+        let file = from_tree(&found[1], folder);
         return Some(Said { file, line: found[2].parse().unwrap_or(0), message: shortened(&found[3]) });
     }
     let found = TOOL.captures(line)?;
     Some(Said { file: String::new(), line: 0, message: shortened(&found[1]) })
 }
 
-fn from_tree(file: &str, tree: &Path, folder: &str) -> String {
-    let inside = Path::new(file).strip_prefix(tree).ok().map(|path| path.display().to_string());
+fn from_tree(file: &str, folder: &str) -> String {
+    let inside = file.strip_prefix("{tree}/").map(String::from);
     let inside = inside.or_else(|| below(folder, file));
     inside.unwrap_or_else(|| {
         let parts: Vec<&str> = file.rsplit('/').take(3).collect();

@@ -136,7 +136,7 @@ impl Checked {
 }
 
 /// Copies what can be source: no repository, nothing large.
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     for path in files(from).iter().filter(|path| !path.starts_with(".git/")) {
         let (source, target) = (from.join(path), to.join(path));
         if fs::metadata(&source).is_ok_and(|file| file.len() <= LARGEST) {

@@ -3,7 +3,7 @@
 //!
 //! Runs with `MAMBAPATCH_REAL_NVCC=1` on Linux with g++: a few units from the user's package index. With
 //! `MAMBAPATCH_FULL=1` all units of the source distributions named here, and those of each folder in the folder that
-//! `MAMBAPATCH_CORPUS` names; `MAMBAPATCH_COMPILE_ONLY` keeps the projects with that text in their name. The result
+//! `MAMBAPATCH_CORPUS` names (`MAMBAPATCH_COMPILE_ARCHES` are added, else 120); `MAMBAPATCH_COMPILE_ONLY` keeps the projects with that text in their name. The result
 //! is written to the path `MAMBAPATCH_COMPILE_REPORT`, a Markdown table, and beside it as `.tsv`.
 //! `MAMBAPATCH_COMPILED` names a folder that keeps the result of each compile for the next run. `MAMBAPATCH_COMPILE_PLAN`
 //! names one for trees and commands, to be compiled on another machine; its results go into the other folder.

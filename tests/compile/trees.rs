@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::units::files;
 
-/// What is asked for.
-const WISH: [&str; 6] = ["--cuda", "13.0", "--torch", "2.11", "--add-arch", "120"];
+/// What is asked for, beside architectures.
+const WISH: [&str; 4] = ["--cuda", "13.0", "--torch", "2.11"];
 
 /// A larger file is no source.
 const LARGEST: u64 = 1 << 20;
@@ -86,6 +86,8 @@ impl Trees {
         let home = self.folder.path().join("home");
         let mut command = Command::new(env!("CARGO_BIN_EXE_mambapatch"));
         command.arg(arguments[0]).arg(self.after()).args(WISH).args(&arguments[1..]).arg("--offline");
+        let arches = std::env::var("MAMBAPATCH_COMPILE_ARCHES").unwrap_or("120".to_string());
+        command.args(arches.split(',').flat_map(|arch| ["--add-arch", arch]));
         for variable in ["HOME", "MAMBAPATCH_CACHE", "MAMBAPATCH_STATE", "MAMBAPATCH_CONFIG"] {
             command.env(variable, &home);
         }
@@ -135,13 +137,17 @@ impl Checked {
     }
 }
 
-/// Copies what can be source: no repository, nothing large.
+/// Copies what can be source: no repository, nothing large, no images.
 pub fn copy(from: &Path, to: &Path) {
     for path in files(from).iter().filter(|path| !path.starts_with(".git/")) {
         let (source, target) = (from.join(path), to.join(path));
-        if fs::metadata(&source).is_ok_and(|file| file.len() <= LARGEST) {
+        if !fs::metadata(&source).is_ok_and(|file| file.len() <= LARGEST) {
+            continue;
+        }
+        let bytes = fs::read(source).expect("a file can be read");
+        if !bytes.iter().take(8000).any(|byte| *byte == 0) {
             fs::create_dir_all(target.parent().unwrap_or(to)).expect("a folder can be made");
-            fs::copy(source, target).expect("a file can be copied");
+            fs::write(target, bytes).expect("a file can be written");
         }
     }
 }

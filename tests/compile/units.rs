@@ -7,14 +7,23 @@ use std::path::{Path, PathBuf};
 use super::flags;
 use super::harness::runs::{self, Extension, Matrix, Run};
 
-/// Variables with which a setup.py builds its kernels although it sees no GPU or was not asked.
-const ASKED: [&str; 6] = [
+/// Variables with which a setup.py builds its kernels although it sees no GPU or was not asked; those of DeepSpeed that
+/// need CUTLASS or libaio stay out.
+const ASKED: [&str; 14] = [
     "FORCE_CUDA=1",
     "WITH_CUDA=1",
     "MMCV_WITH_OPS=1",
     "APEX_CUDA_EXT=1",
     "MAMBA_FORCE_BUILD=TRUE",
     "MAMBA_KEEP_CUDA_BUILD=TRUE",
+    "DS_BUILD_OPS=1",
+    "DS_BUILD_AIO=0",
+    "DS_BUILD_CUTLASS_OPS=0",
+    "DS_BUILD_EVOFORMER_ATTN=0",
+    "DS_BUILD_FP_QUANTIZER=0",
+    "DS_BUILD_GDS=0",
+    "DS_BUILD_RAGGED_DEVICE_OPS=0",
+    "DS_BUILD_SPARSE_ATTN=0",
 ];
 
 /// Folders whose build files are not those of the project.
@@ -138,7 +147,7 @@ fn of_setup(tree: &Path, setup: &str, run: &Run) -> Vec<Unit> {
         let units = extension.sources.iter().filter_map(|source| {
             let path = below(&folder, source)?;
             is_source(&path).then_some(())?;
-            tree.join(&path).is_file().then(|| unit(&folder, path, extension, run))
+            tree.join(&path).is_file().then(|| unit(tree, (&folder, run), path, extension))
         });
         units.collect()
     };
@@ -149,10 +158,9 @@ fn is_source(path: &str) -> bool {
     [".cu", ".cpp", ".cc", ".cxx"].iter().any(|end| path.ends_with(end))
 }
 
-fn unit(folder: &str, path: String, extension: &Extension, run: &Run) -> Unit {
-    let include = |folder: &&String| !folder.contains("stand-in");
-    let mut flags: Vec<String> =
-        extension.include_dirs.iter().filter(include).map(|folder| format!("-I{folder}")).collect();
+fn unit(tree: &Path, setup: (&str, &Run), path: String, extension: &Extension) -> Unit {
+    let (folder, run) = setup;
+    let mut flags: Vec<String> = extension.include_dirs.iter().map(|folder| format!("-I{folder}")).collect();
     flags.extend(extension.define_macros.iter().map(|macro_| format!("-D{macro_}")));
     let of_torch = extension.kind != "plain";
     if path.ends_with(".cu") {
@@ -161,6 +169,11 @@ fn unit(folder: &str, path: String, extension: &Extension, run: &Run) -> Unit {
         flags.extend(if of_torch { flags::with_std(&extension.cxx) } else { extension.cxx.clone() });
     }
     flags.retain(|flag| !flag.contains("stand-in"));
+    // A path that setup.py made absolute: the tree will lie elsewhere.
+    let up = Path::new(folder).components().map(|_| "..").collect::<Vec<_>>().join("/");
+    let up = if up.is_empty() { "." } else { &up };
+    let tree = tree.display().to_string();
+    flags.iter_mut().for_each(|flag| *flag = flag.replace(&tree, up));
     Unit { folder: folder.to_string(), path, flags, with_cuda: extension.kind == "cuda" }
 }
 
@@ -181,23 +194,25 @@ pub fn below(folder: &str, path: &str) -> Option<String> {
 fn alone(tree: &Path, files: &BTreeSet<String>) -> Vec<Unit> {
     let own = |path: &&String| !path.split('/').any(|part| FOREIGN.contains(&part) || part == "hip");
     let kernels: Vec<&String> = files.iter().filter(own).filter(|path| path.ends_with(".cu")).collect();
+    let texts: Vec<Vec<u8>> =
+        kernels.iter().map(|path| fs::read(tree.join(path)).unwrap_or_default()).collect();
     let included = |path: &str| {
-        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        kernels
-            .iter()
-            .any(|other| fs::read(tree.join(other)).is_ok_and(|text| contains(&text, &format!("{name}\""))))
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+        texts.iter().any(|text| contains(text, &format!("{name}\"")))
     };
     let units = kernels.iter().filter(|path| !included(path)).map(|path| {
         let mut flags: Vec<String> = folders_around(path).map(|folder| format!("-I{folder}")).collect();
-        flags.extend(flags::for_nvcc(&[], None));
+        flags.extend(["--expt-relaxed-constexpr", "-std=c++17"].map(String::from));
         Unit { folder: String::new(), path: path.to_string(), flags, with_cuda: true }
     });
     units.collect()
 }
 
-/// The folders from that of a file up to the tree's, and the `include` beside each.
+/// The folders from that of a file up to the tree's, and those of headers beside each.
 fn folders_around(path: &str) -> impl Iterator<Item = String> {
     let above = Path::new(path).ancestors().skip(1);
     let named = above.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-    named.flat_map(|folder| [folder.display().to_string(), folder.join("include").display().to_string()])
+    named.flat_map(|folder| {
+        ["", "include", "includes"].map(|headers| folder.join(headers).display().to_string())
+    })
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import versions
@@ -168,7 +168,11 @@ def _packaging_version(which: str) -> Dict[str, Any]:
 def _torch(environment: Environment) -> Dict[str, Dict[str, Any]]:
     hip = HIP_VERSION if environment.hip else None
     return {
-        "torch": {"__version__": environment.torch, "device": lambda name="cpu", *_: name},
+        "torch": {
+            "__version__": environment.torch,
+            "device": lambda name="cpu", *_: name,
+            "has_cuda": environment.built_with_cuda is not None,
+        },
         "torch._C": {"_GLIBCXX_USE_CXX11_ABI": True},
         "torch.version": {
             "__version__": environment.torch,
@@ -176,6 +180,7 @@ def _torch(environment: Environment) -> Dict[str, Dict[str, Any]]:
             "hip": hip,
         },
         "torch.cuda": _torch_cuda(environment),
+        "torch.cuda.nccl": {"version": lambda: (2, 27, 5)},
         "torch.utils": {},
         "torch.utils.cpp_extension": _cpp_extension(environment),
     }
@@ -188,6 +193,7 @@ def _torch_cuda(environment: Environment) -> Dict[str, Any]:
         "device_count": lambda: int(seen),
         "get_device_capability": lambda device=None: (9, 0),
         "get_device_name": lambda device=None: "Stand-in GPU",
+        "get_device_properties": lambda device=None: SimpleNamespace(major=9, minor=0, name="Stand-in GPU"),
         "get_arch_list": lambda: ["sm_80", "sm_90"] if seen else [],
     }
 
@@ -234,7 +240,7 @@ def _setuptools(calls: List[Dict[str, Any]]) -> Dict[str, Dict[str, Any]]:
     modules: Dict[str, Dict[str, Any]] = {"setuptools": basis, "setuptools.command": {}}
     modules["setuptools.dist"] = {"Distribution": Distribution}
     modules["setuptools.extension"] = {"Extension": Extension}
-    for name in ("build_ext", "build_py", "develop", "install", "sdist"):
+    for name in ("build_ext", "build_py", "develop", "egg_info", "install", "sdist"):
         modules[f"setuptools.command.{name}"] = {name: type(name, (Command,), {})}
     modules["setuptools.command.bdist_wheel"] = {"bdist_wheel": BdistWheel}
     return modules

@@ -125,7 +125,7 @@ impl Pattern {
         let one = |bindings| Match {
             range: node.byte_range(),
             nodes: vec![node.byte_range()],
-            uncertain: is_uncertain(node, &bindings),
+            uncertain: parsed.is_uncertain(node) && !carries_errors(node, &bindings),
             bindings,
         };
         distinct(ways, pattern).into_iter().map(one).collect()
@@ -150,7 +150,9 @@ impl Pattern {
         Some(Match {
             range: siblings.first().map_or(0, Node::start_byte)..siblings.last().map_or(0, Node::end_byte),
             nodes: siblings.iter().map(Node::byte_range).collect(),
-            uncertain: siblings.iter().any(|node| is_uncertain(*node, &bindings)),
+            uncertain: siblings
+                .iter()
+                .any(|node| parsed.is_uncertain(*node) && !carries_errors(*node, &bindings)),
             bindings,
         })
     }
@@ -179,17 +181,16 @@ impl Pattern {
     }
 }
 
-/// Whether the grammar could not read a matched node for certain. What a metavariable stands for is copied as it is
-/// and does not count.
-fn is_uncertain(node: Node<'_>, bindings: &Bindings) -> bool {
-    let copied = |wrong: Node<'_>| {
-        bindings
-            .iter()
-            .any(|(_, bound)| bound.range.start <= wrong.start_byte() && wrong.end_byte() <= bound.range.end)
+/// Whether all that the grammar cannot read in a node is what metavariables stand for: then it is carried along as it
+/// is, and what is around it was read.
+fn carries_errors(node: Node<'_>, bindings: &Bindings) -> bool {
+    let carried = |wrong: Node<'_>| {
+        let within =
+            |bound: &Bound| bound.range.start <= wrong.start_byte() && wrong.end_byte() <= bound.range.end;
+        bindings.iter().any(|(_, bound)| within(bound))
     };
-    let is_wrong = |node: &Node<'_>| node.is_error() || node.is_missing();
-    ancestors(node).any(|outer| outer.is_error())
-        || (node.has_error() && descendants(node).filter(is_wrong).any(|wrong| !copied(wrong)))
+    let mut wrong = descendants(node).filter(|node| node.is_error() || node.is_missing());
+    !ancestors(node).any(|outer| outer.is_error()) && wrong.all(carried)
 }
 
 /// A single statement's expression where the pattern itself is an expression.

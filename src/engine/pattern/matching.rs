@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
+use crate::engine::syntax::Language;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
 /// What a metavariable stands for at one place.
@@ -36,6 +37,7 @@ impl Bindings {
     /// These with one name more; `None` where it stands for another text already.
     fn with(&self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> Option<Self> {
         let Some(name) = name else { return Some(self.clone()) };
+        let range = with_stringizing(parsed, range);
         let text = String::from_utf8_lossy(&parsed.bytes[range.clone()]).into_owned();
         match self.0.get(name) {
             Some(bound) => same_code(&bound.text, &text).then(|| self.clone()),
@@ -45,6 +47,18 @@ impl Bindings {
                 Some(more)
             }
         }
+    }
+}
+
+/// The `#` before a parameter of a macro belongs to it; no tree shows it.
+fn with_stringizing(parsed: &Parsed, range: Range<usize>) -> Range<usize> {
+    let before = &parsed.bytes[..range.start];
+    let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let hash = before.len() - blanks;
+    match before[..hash] {
+        [.., b'#', b'#'] => range,
+        [.., b'#'] if parsed.language == Language::Cpp && !range.is_empty() => hash - 1..range.end,
+        _ => range,
     }
 }
 
@@ -224,6 +238,17 @@ fn takes_many(node: &PatternNode, name: &str) -> bool {
     }
 }
 
+/// The children of a node that a pattern speaks of: `__device__` counts only where it stands in the pattern too.
+fn children_for<'t>(patterns: &[PatternNode], node: Node<'t>) -> Vec<Node<'t>> {
+    const DECORATION: &str = "attribute_declaration";
+    let speaks = |pattern: &PatternNode| matches!(pattern, PatternNode::Branch { kind, .. } if kind.name == DECORATION);
+    let mut children = significant_children(node);
+    if !patterns.iter().any(speaks) {
+        children.retain(|child| child.kind() != DECORATION);
+    }
+    children
+}
+
 /// Every way in which a pattern matches at a node, given what is bound.
 fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
     let fits = match pattern {
@@ -242,7 +267,7 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bi
         }
         (PatternNode::Literal(pieces), Some(content)) => match_pieces(pieces, content, parsed, bindings),
         (PatternNode::Branch { children, .. }, _) => {
-            match_list(children, &significant_children(node), parsed, bindings)
+            match_list(children, &children_for(children, node), parsed, bindings)
         }
         (PatternNode::Leaf { .. } | PatternNode::Literal(_), _) => vec![bindings.clone()],
     }
@@ -333,7 +358,6 @@ fn ends(rest: &[Piece], content: Range<usize>, bytes: &[u8]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::syntax::Language;
 
     fn found(language: Language, pattern: &str, text: &str) -> Vec<Match> {
         let parsed = Parsed::new(language, text.as_bytes().into()).expect("parses");
@@ -409,6 +433,14 @@ mod tests {
         let text = "void f(cub::Int2Type<1> a) {\n  g(cub::Int2Type<2>());\n  cub::Int2Type<N> x;\n}\n";
         assert_eq!(cpp("cub::Int2Type<$N>", text), 3);
         assert_eq!(cpp("$X.data<$T>()", "void f() { g(x.data<float>(), y[0].data<T>(), z.data()); }\n"), 2);
+    }
+
+    #[test]
+    fn decorations_do_not_matter() {
+        let text = "static __inline__ __device__ double f(double *a) { return *a; }\n";
+        assert_eq!(cpp("static double f(double *$A) { $$$BODY; }", text), 1);
+        assert_eq!(cpp("double f(double *$A) { $$$BODY; }", text), 0);
+        assert_eq!(cpp("static __host__ double f(double *$A) { $$$BODY; }", text), 0);
     }
 
     #[test]

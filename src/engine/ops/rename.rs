@@ -72,12 +72,6 @@ impl RenameOp {
         Ok(plan)
     }
 
-    /// The code that it speaks of.
-    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
-        let names = [("from", self.from.clone()), ("to", self.to.clone())].into_iter();
-        names.chain(self.include.iter().map(|include| ("include", include.clone()))).collect()
-    }
-
     /// The files of the tree that hold the name.
     fn counted<'a>(&self, sources: &'a Sources, passes: &Passes) -> Vec<Counted<'a>> {
         let name = Name::new(&self.from);

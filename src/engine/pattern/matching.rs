@@ -238,17 +238,6 @@ fn takes_many(node: &PatternNode, name: &str) -> bool {
     }
 }
 
-/// The children of a node that a pattern speaks of: `__device__` counts only where it stands in the pattern too.
-fn children_for<'t>(patterns: &[PatternNode], node: Node<'t>) -> Vec<Node<'t>> {
-    const DECORATION: &str = "attribute_declaration";
-    let speaks = |pattern: &PatternNode| matches!(pattern, PatternNode::Branch { kind, .. } if kind.name == DECORATION);
-    let mut children = significant_children(node);
-    if !patterns.iter().any(speaks) {
-        children.retain(|child| child.kind() != DECORATION);
-    }
-    children
-}
-
 /// Every way in which a pattern matches at a node, given what is bound.
 fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
     let fits = match pattern {
@@ -267,7 +256,7 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bi
         }
         (PatternNode::Literal(pieces), Some(content)) => match_pieces(pieces, content, parsed, bindings),
         (PatternNode::Branch { children, .. }, _) => {
-            match_list(children, &children_for(children, node), parsed, bindings)
+            match_list(children, &significant_children(node), parsed, bindings)
         }
         (PatternNode::Leaf { .. } | PatternNode::Literal(_), _) => vec![bindings.clone()],
     }
@@ -433,14 +422,6 @@ mod tests {
         let text = "void f(cub::Int2Type<1> a) {\n  g(cub::Int2Type<2>());\n  cub::Int2Type<N> x;\n}\n";
         assert_eq!(cpp("cub::Int2Type<$N>", text), 3);
         assert_eq!(cpp("$X.data<$T>()", "void f() { g(x.data<float>(), y[0].data<T>(), z.data()); }\n"), 2);
-    }
-
-    #[test]
-    fn decorations_do_not_matter() {
-        let text = "static __inline__ __device__ double f(double *a) { return *a; }\n";
-        assert_eq!(cpp("static double f(double *$A) { $$$BODY; }", text), 1);
-        assert_eq!(cpp("double f(double *$A) { $$$BODY; }", text), 0);
-        assert_eq!(cpp("static __host__ double f(double *$A) { $$$BODY; }", text), 0);
     }
 
     #[test]

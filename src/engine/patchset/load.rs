@@ -383,7 +383,8 @@ impl At<'_> {
         }
         let files = self.files(globs)?;
         let include = self.include(Language::Cpp, &spec.include)?;
-        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include }))
+        let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
+        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
     }
 
     /// `<path>` and `"path"` of C++ files.

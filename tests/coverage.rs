@@ -1,6 +1,8 @@
 //! How much of real CUDA sources is read, and what is dead in them. `MAMBAPATCH_CORPUS` names folders, with `:` between
 //! them; each folder in one is a project, and gets a line of the table. Without it nothing is measured.
 
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mambapatch::engine::catalogue::Catalogue;
@@ -8,6 +10,7 @@ use mambapatch::engine::environment::Environment;
 use mambapatch::engine::ops::files::Files;
 use mambapatch::engine::source::{Sources, line_of};
 use mambapatch::engine::syntax::census::{Name, Place};
+use mambapatch::engine::syntax::tokens::{Kind, tokens};
 use mambapatch::engine::syntax::{DeadCode, Language, Parsed, Passes};
 use tree_sitter::{Node, Parser};
 
@@ -119,6 +122,48 @@ fn cuda_is_read_and_never_worse_than_plain_cpp() {
         line(&project.file_name().unwrap_or_default().to_string_lossy(), files, counts);
     }
     line("all", whole.1, whole.0);
+}
+
+/// The words of a file's code, and those of them that no tree shows as a word of its own: macros and words of CUDA
+/// that decorate declarations, for the most part.
+fn words(parsed: &Parsed) -> (usize, BTreeMap<String, usize>) {
+    let leaves = parsed.nodes().filter(|node| node.child_count() == 0);
+    let shown: HashSet<Range<usize>> = leaves.map(|node| node.byte_range()).collect();
+    let (mut count, mut unseen, mut in_directive) = (0, BTreeMap::new(), false);
+    for token in tokens(&parsed.bytes) {
+        match token.kind {
+            Kind::Directive => in_directive = true,
+            Kind::DirectiveEnd => in_directive = false,
+            Kind::Word if !in_directive => {
+                count += 1;
+                if !shown.contains(&token.range()) {
+                    let word = String::from_utf8_lossy(token.text(&parsed.bytes)).into_owned();
+                    *unseen.entry(word).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    (count, unseen)
+}
+
+#[test]
+fn nearly_every_word_of_code_is_seen() {
+    let own = Files::new(&["**/*".to_string()]).expect("glob");
+    let (mut all, mut unseen) = (0, BTreeMap::<String, usize>::new());
+    for project in projects() {
+        let sources = sources(&project);
+        for (path, bytes) in own.of(&sources) {
+            let (count, more) = words(&Parsed::new(Language::Cpp, bytes.clone()).expect(path));
+            all += count;
+            more.into_iter().for_each(|(word, count)| *unseen.entry(word).or_default() += count);
+        }
+    }
+    let lost: usize = unseen.values().sum();
+    let mut often: Vec<(String, usize)> = unseen.into_iter().collect();
+    often.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    println!("{all} words of code, {lost} not seen: {:?}", &often[..often.len().min(40)]);
+    assert!(lost * 20 <= all, "one in twenty is not seen");
 }
 
 /// The warp shuffles that CUDA 9 replaced.

@@ -293,7 +293,7 @@ impl Op {
     /// The code that it speaks of, with the keys that patch sets use.
     pub fn parts(&self) -> Vec<(&'static str, String)> {
         match self {
-            Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
+            Op::Rename(op) => op.parts(),
             Op::Rewrite(op) => op.parts(),
             Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),

@@ -167,15 +167,15 @@ fn is_clear(range: &Range<usize>, hidden: &[Range<usize>]) -> bool {
 impl Other {
     /// Whether a node lies, with a part of it, in one of the branches.
     fn touches(&self, node: Node<'_>) -> bool {
-        let range = node.byte_range();
-        self.branches.iter().any(|branch| branch.start < range.end && range.start < branch.end)
+        let next = self.branches.partition_point(|branch| branch.end <= node.start_byte());
+        self.branches.get(next).is_some_and(|branch| branch.start < node.end_byte())
     }
 
     /// The nodes that lie in the branches alone.
     fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         let within = |node: &Node<'_>| {
-            let range = node.byte_range();
-            self.branches.iter().any(|branch| branch.start <= range.start && range.end <= branch.end)
+            let next = self.branches.partition_point(|branch| branch.end < node.end_byte());
+            self.branches.get(next).is_some_and(|branch| branch.start <= node.start_byte())
         };
         descendants_where(self.tree.root_node(), |node| self.touches(node)).filter(within)
     }

@@ -190,16 +190,15 @@ fn enumeration(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
 /// Types among the arguments of a macro: each is read as one name.
 pub fn types(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
     let Some(close) = part.partner(open) else { return };
-    let mut start = open + 1;
-    for at in open + 1..=close {
-        if at != close && !part.is(at, ",") {
-            continue;
+    let (mut start, mut at) = (open + 1, open + 1);
+    while at <= close {
+        if at == close || part.is(at, ",") {
+            if is_type(part, start, at) {
+                name(rewriting, part.tokens[start].start..part.tokens[at - 1].end);
+            }
+            start = at + 1;
         }
-        if is_type(part, start, at) {
-            let range = part.tokens[start].start..part.tokens[at - 1].end;
-            name(rewriting, range);
-        }
-        start = at + 1;
+        at = part.partner(at).filter(|partner| *partner > at).unwrap_or(at) + 1;
     }
 }
 

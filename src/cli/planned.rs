@@ -1,11 +1,14 @@
 //! The part of the road that apply, diff and check share: from what was typed to a proved plan.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
+use super::unknown;
 use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
@@ -14,7 +17,7 @@ use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::Texts;
 use crate::engine::patchset::select::Request;
-use crate::engine::patchset::{PatchSets, Upstream, shipped};
+use crate::engine::patchset::{PatchSets, Project, Upstream, shipped};
 use crate::engine::plan::plan;
 use crate::engine::plan::prove::ProvedPlan;
 use crate::engine::source::Sources;
@@ -30,6 +33,8 @@ pub struct Planned<'a> {
     pub bound: Bound<'a>,
     /// The plan.
     pub proved: ProvedPlan,
+    /// Whether anything in the tree is CUDA.
+    pub is_cuda: bool,
 }
 
 impl Planned<'_> {
@@ -44,7 +49,10 @@ impl Planned<'_> {
     /// What the person should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.bound.notes.clone();
-        if !self.target.carries_kernels() {
+        if self.bound.upstream.project.is_none() && self.is_cuda {
+            notes.extend(unknown::without_arches(self));
+        }
+        if self.bound.upstream.project.is_some() && !self.target.carries_kernels() {
             let label = &self.target.label;
             notes.push(format!("{label} carries no kernels (.cu), so it cannot be compiled; git has them"));
         }
@@ -97,20 +105,21 @@ fn name_of(file: &Path) -> String {
 
 /// What the edge needs to know of the upstreams.
 pub fn infos(sets: &PatchSets) -> Vec<UpstreamInfo> {
-    let recognise = |upstream: &Upstream| {
-        let rules = upstream.recognise.iter();
+    let recognise = |project: &Project| {
+        let rules = project.recognise.iter();
         rules.map(|rule| Recognise { file: rule.file.clone(), pattern: rule.pattern.clone() }).collect()
     };
-    sets.upstreams
-        .iter()
-        .map(|upstream| UpstreamInfo {
+    let info = |upstream: &Upstream| {
+        let project = upstream.project.as_ref()?;
+        Some(UpstreamInfo {
             id: upstream.id.clone(),
-            distribution: upstream.distribution.clone(),
-            git_url: Some(upstream.url.clone()),
-            recognise: recognise(upstream),
-            tag_prefix: upstream.tag_prefix.clone(),
+            distribution: project.distribution.clone(),
+            git_url: Some(project.url.clone()),
+            recognise: recognise(project),
+            tag_prefix: project.tag_prefix.clone(),
         })
-        .collect()
+    };
+    sets.upstreams.iter().filter_map(info).collect()
 }
 
 /// How sources are looked for.
@@ -130,16 +139,32 @@ pub fn planned<'a>(
     asked: &'a Asked,
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
+    if let Some(set) = asked.sets.fallback().filter(|set| set.id == args.target) {
+        return Err(Failure::NoReleases { set: set.id.clone() });
+    }
     let upstreams = infos(&asked.sets);
     let options = options(&args.source, everywhere);
     let spec = TargetSpec::parse(&args.target, &upstreams, &options.default_upstream)?;
     let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
-    let upstream = target.upstream.as_ref().and_then(|id| asked.sets.upstream(id));
+    let upstream = match &target.upstream {
+        Some(id) => asked.sets.upstream(id),
+        None => asked.sets.fallback(),
+    };
     let upstream = upstream.ok_or_else(|| not_recognised(&target, &asked.sets))?;
     check_floor(upstream, &asked.request)?;
-    let bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
-    let proved = prove(&target, &bound)?;
-    Ok(Planned { target, bound, proved })
+    let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
+    let (mut sources, skipped) = read(&target, upstream)?;
+    bound.notes.extend(skipped_note(&bound, &skipped));
+    let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
+    if upstream.project.is_none() {
+        bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
+        let label = &target.label;
+        let nothing = "no .cu file, and no file that names nvcc or CUDA's API";
+        bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
+        bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
+    }
+    let proved = prove(&target, &bound, &sources)?;
+    Ok(Planned { target, bound, proved, is_cuda })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.
@@ -154,20 +179,46 @@ pub fn check_floor(upstream: &Upstream, request: &Request) -> Result<(), Failure
 /// The largest file that is parsed: ten times the largest source that an upstream has.
 const LARGEST: usize = 4 << 20;
 
+/// The files that the patches of a set look at, and the paths that they leave out.
+fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), Failure> {
+    let files = Files::new(&upstream.globs());
+    let skipped = RefCell::new(Vec::new());
+    let wanted = |path: &str| {
+        let Ok(files) = &files else { return false };
+        if files.skipped(path).is_some() {
+            skipped.borrow_mut().push(path.to_string());
+        }
+        files.contains(path)
+    };
+    let sources = target.read(&wanted)?;
+    Ok((sources, skipped.into_inner()))
+}
+
+/// What tells of the folders that the wanted ops leave out.
+fn skipped_note(bound: &Bound<'_>, paths: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let ops = bound.patches.iter().flat_map(|patch| &patch.ops);
+    let files: Vec<&Files> = ops.map(|op| op.op.files()).collect();
+    let folder = |path: &'_ String| files.iter().find_map(|files| files.skipped(path)).map(str::to_string);
+    let folders: BTreeSet<String> = paths.iter().filter_map(folder).collect();
+    let named: Vec<&str> = folders.iter().map(String::as_str).take(MOST).collect();
+    let more = folders.len() - named.len();
+    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!named.is_empty()).then(|| format!("left out as code of others or for HIP: {}{rest}", named.join(", ")))
+}
+
 /// Plans and proves what is bound on the sources of a target.
-pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
-    let files = Files::new(&bound.upstream.globs());
-    let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
-    check_size(&sources)?;
+pub fn prove(target: &Target, bound: &Bound<'_>, sources: &Sources) -> Result<ProvedPlan, Failure> {
+    check_size(sources)?;
     let failed = |error| {
         Failure::Plan(Box::new(Unplanned {
             error,
             set: bound.upstream.id.clone(),
-            through: bound.upstream.tested_through.to_string(),
+            through: bound.upstream.project.as_ref().map(|_| bound.upstream.tested_through()),
             label: target.label.clone(),
         }))
     };
-    let plan = plan(bound, &sources).map_err(failed)?;
+    let plan = plan(bound, sources).map_err(failed)?;
     Ok(plan.prove(bound)?)
 }
 
@@ -204,7 +255,7 @@ pub fn asked(
 
 fn not_recognised(target: &Target, sets: &PatchSets) -> Failure {
     let known = |upstream: &Upstream| {
-        let rules = upstream.recognise.iter();
+        let rules = upstream.project.iter().flat_map(|project| &project.recognise);
         let rules: Vec<String> =
             rules.map(|rule| format!("`{}` in {}", rule.pattern.as_str(), rule.file)).collect();
         format!("{} is known by {}", upstream.id, rules.join(" and "))

@@ -107,8 +107,9 @@ fn block(cause: &Cause, place: &str) -> String {
     text.push_str(&wrapped(&cause.cause, "  "));
     text.push('\n');
     text.push_str(&wrapped(&cause.remedy, "  "));
-    if let Some(patch) = &cause.patch {
-        text.push_str(&format!("  {}\n", paint(DIM, &format!("the patch: {patch}"))));
+    if !cause.patches.is_empty() {
+        let patches = cause.patches.join(", ");
+        text.push_str(&format!("  {}\n", paint(DIM, &format!("what cures it: {patches}"))));
     }
     text.push_str(&commands(cause, "  "));
     for (command, names) in to_know(cause) {
@@ -174,7 +175,7 @@ fn cause_document(cause: &Cause) -> Value {
         "cause": cause.cause,
         "do": cause.remedy,
         "type": cause.commands,
-        "patch": cause.patch,
+        "patches": cause.patches,
         "not-known": cause.missing.iter().map(missing).collect::<Vec<_>>(),
     })
 }

@@ -152,8 +152,8 @@ fn an_object_tells_what_it_holds() {
     assert_eq!(inspected(&object), ["sm_90", "sm_120", "compute_120"]);
     let values = ["arch=compute_90a,code=sm_90a", "arch=compute_120f,code=[sm_121,compute_120f]"];
     let flags: Vec<String> = values.iter().flat_map(|value| ["-gencode", value].map(String::from)).collect();
-    let compiled =
-        toolchain.compile(folder.path(), "small.cu", &[flags, vec!["-rdc=true".to_string()]].concat());
+    let flags = [flags, vec!["-rdc=true".to_string()]].concat();
+    let compiled = run_nvcc(&toolchain, folder.path(), "small.cu", &flags);
     let object = compiled.object.unwrap_or_else(|| panic!("{}", compiled.said));
     assert_eq!(inspected(&object), ["sm_90a", "sm_121f", "compute_120f"]);
 }

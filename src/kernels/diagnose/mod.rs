@@ -40,8 +40,8 @@ pub struct Cause {
     pub remedy: String,
     /// Commands to type.
     pub commands: Vec<String>,
-    /// The patch that cures it.
-    pub patch: Option<String>,
+    /// The patches that cure it; which of them depends on the source.
+    pub patches: Vec<String>,
     /// Facts that would decide better, and are not known.
     pub missing: BTreeSet<String>,
 }
@@ -152,7 +152,7 @@ fn cause(rule: &Rule, hit: &Hit, mut names: Names) -> Cause {
                     cause,
                     remedy,
                     commands,
-                    patch: case.patch.clone(),
+                    patches: case.patches.clone(),
                     missing,
                     ..blank(rule, hit)
                 };
@@ -180,7 +180,7 @@ fn blank(rule: &Rule, hit: &Hit) -> Cause {
         cause: String::new(),
         remedy: String::new(),
         commands: Vec::new(),
-        patch: None,
+        patches: Vec::new(),
         missing: BTreeSet::new(),
     }
 }

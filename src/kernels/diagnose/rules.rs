@@ -48,8 +48,9 @@ pub struct Case {
     /// Commands to type.
     #[serde(default, rename = "type")]
     pub commands: Vec<String>,
-    /// The patch that cures it.
-    pub patch: Option<String>,
+    /// The patches that cure it; which of them depends on the source.
+    #[serde(default)]
+    pub patches: Vec<String>,
 }
 
 /// A fact that a log tells of itself.

@@ -184,6 +184,22 @@ impl Target {
         }
     }
 
+    /// The repository that its files come from; none for an archive or a plain folder.
+    pub fn repository(&self) -> Option<&GitRepository> {
+        match &self.store {
+            Store::Commit { repository, .. } | Store::WorkTree { repository, .. } => Some(repository),
+            Store::Archive { .. } | Store::Folder { .. } => None,
+        }
+    }
+
+    /// The commit that its files come from; none for an archive or a plain folder.
+    pub fn commit(&self) -> Option<&str> {
+        match &self.store {
+            Store::Commit { commit, .. } | Store::WorkTree { commit, .. } => Some(commit),
+            Store::Archive { .. } | Store::Folder { .. } => None,
+        }
+    }
+
     /// Whether it is patched where it lies.
     pub fn is_local(&self) -> bool {
         matches!(self.store, Store::WorkTree { .. } | Store::Folder { .. })

@@ -206,7 +206,7 @@ impl Checkout {
         }
         let stored = commits.iter().map(|commit| git.stored(commit, &self.folder));
         let commits = stored.collect::<Result<Vec<_>, _>>()?;
-        let order = CommitBranch { base: &git.base, branch, commits: &commits, checkout: true };
+        let order = CommitBranch { base: &git.base, branch, commits: &commits, checkout: true, when: None };
         Ok(git.repository.commit_branch(order)?)
     }
 

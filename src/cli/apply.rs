@@ -82,7 +82,7 @@ fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
 }
 
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.
-fn branch_name(planned: &Planned<'_>) -> String {
+pub fn branch_name(planned: &Planned<'_>) -> String {
     let request = planned.bound.request;
     let mut parts = vec![state(planned)];
     let wish = &request.wish;
@@ -192,7 +192,8 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     }
 }
 
-fn line(word: &str, text: &str) -> String {
+/// A word in colour, and what it is about.
+pub fn line(word: &str, text: &str) -> String {
     format!("{} {text}\n", paint(GOOD.bold(), &format!("{word}:")))
 }
 

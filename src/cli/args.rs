@@ -104,6 +104,16 @@ Examples:
     Diff(DiffArgs),
     /// Show what each op finds, without a diff; exit 1 if something would change
     Check(PlanArgs),
+    /// Make a series of patches for upstream: mails for `git am`, the text of a pull request; and push it
+    #[command(after_help = "\
+Examples:
+  # what of it is open upstream, in ./mamba-ssm-main-pr
+  mambapatch pr mamba-ssm --torch 2.14 --patch no-nvcc --signoff
+  # the same, pushed to your fork; never over what is there
+  mambapatch pr mamba-ssm --torch 2.14 --patch no-nvcc --signoff --push git@github.com:you/mamba.git
+  # from a clone of yours, to its remote `fork`
+  mambapatch pr mamba-ssm --torch 2.14 --source ./mamba --push fork")]
+    Pr(PrArgs),
     /// Show for every release whether the patches are needed, there already, or lost
     Matrix(MatrixArgs),
     /// List upstreams; of one upstream, its releases and patches
@@ -238,6 +248,44 @@ pub struct MatrixArgs {
     /// Where sources come from.
     #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// `pr`
+#[derive(Debug, Args)]
+pub struct PrArgs {
+    /// The upstream, or a branch, tag or commit of it that the series stands on: mamba-ssm, mamba-ssm@main
+    #[arg(value_name = "UPSTREAM[@REF]")]
+    pub upstream: String,
+    /// What to do.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// How it is offered.
+    #[command(flatten)]
+    pub offer: OfferArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// How a series is offered.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Offer")]
+pub struct OfferArgs {
+    /// What upstream will merge into [default: REF, else the branch that upstream works on]
+    #[arg(long, value_name = "REF")]
+    pub base: Option<String>,
+    /// The folder of the series [default: ./<upstream>-<base>-pr]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Add a Signed-off-by line to each commit
+    #[arg(long)]
+    pub signoff: bool,
+    /// The name of the branch
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Push the branch to this address, path, or remote of the clone that --source names; nothing is overwritten there
+    #[arg(long, value_name = "REMOTE")]
+    pub push: Option<String>,
 }
 
 /// `list`

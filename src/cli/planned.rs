@@ -125,6 +125,17 @@ pub fn options(source: &SourceArgs, everywhere: &Everywhere) -> CheckoutOptions 
     options
 }
 
+/// Where a target is looked for.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// What is looked for.
+    pub spec: &'a TargetSpec,
+    /// Where sources come from.
+    pub source: &'a SourceArgs,
+    /// What holds for every command.
+    pub everywhere: &'a Everywhere,
+}
+
 /// Finds the target, reads what the patches look at, plans and proves.
 pub fn planned<'a>(
     args: &PlanArgs,
@@ -132,13 +143,28 @@ pub fn planned<'a>(
     asked: &'a Asked,
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
-    if let Some(set) = asked.sets.fallback().filter(|set| set.id == args.target) {
+    let spec = target(&args.target, asked)?;
+    planned_at(Place { spec: &spec, source: &args.source, everywhere }, asked, terminal)
+}
+
+/// What a TARGET names.
+pub fn target(typed: &str, asked: &Asked) -> Result<TargetSpec, Failure> {
+    if let Some(set) = asked.sets.fallback().filter(|set| set.id == typed) {
         return Err(Failure::NoReleases { set: set.id.clone() });
     }
+    Ok(TargetSpec::parse(typed, &infos(&asked.sets), DEFAULT_UPSTREAM)?)
+}
+
+/// Finds the target, reads what the patches look at, plans and proves.
+pub fn planned_at<'a>(
+    place: Place<'_>,
+    asked: &'a Asked,
+    terminal: &mut Terminal,
+) -> Result<Planned<'a>, Failure> {
     let upstreams = infos(&asked.sets);
-    let options = options(&args.source, everywhere);
-    let spec = TargetSpec::parse(&args.target, &upstreams, &options.default_upstream)?;
-    let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
+    let options = options(place.source, place.everywhere);
+    let found = |progress: Progress| terminal.progress(progress);
+    let target = resolve(place.spec, &upstreams, &options, &mut { found })?;
     let upstream = match &target.upstream {
         Some(id) => asked.sets.upstream(id),
         None => asked.sets.fallback(),

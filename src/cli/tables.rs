@@ -85,6 +85,33 @@ pub fn effect(rows: &[EffectRow]) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let mut text = format!("{}\n{}", paint(STRONG, "effect"), effect_columns(rows, "  "));
+    if has_refused(rows) {
+        let left = rows.iter().find(|row| refuses(&row.after));
+        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
+        text.push_str(&paint(DIM, &format!("  {REFUSED}{cure}")));
+        text.push('\n');
+    }
+    text
+}
+
+/// The same table for people who do not have this program: without colours, and without its flags.
+pub fn effect_for_others(rows: &[EffectRow]) -> String {
+    let legend = if has_refused(rows) { format!("{REFUSED}\n") } else { String::new() };
+    format!("{}{legend}", anstream::adapter::strip_str(&effect_columns(rows, "")))
+}
+
+const REFUSED: &str = "! refused by the nvcc of that CUDA";
+
+fn refuses(flags: &[Compiled]) -> bool {
+    flags.iter().any(|flag| !flag.accepted)
+}
+
+fn has_refused(rows: &[EffectRow]) -> bool {
+    rows.iter().any(|row| refuses(&row.before) || refuses(&row.after))
+}
+
+fn effect_columns(rows: &[EffectRow], indent: &str) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
     let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
@@ -93,15 +120,7 @@ pub fn effect(rows: &[EffectRow]) -> String {
         let toolkit = row.toolkit.to_string();
         if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
     }));
-    let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
-    let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
-    if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
-        let left = rows.iter().find(|row| refuses(&row.after));
-        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
-        text.push_str(&paint(DIM, &format!("  ! refused by the nvcc of that CUDA{cure}")));
-        text.push('\n');
-    }
-    text
+    columns(&lines, indent)
 }
 
 /// How a label that the other side lacks is marked.

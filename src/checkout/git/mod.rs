@@ -1,5 +1,6 @@
 //! Git repositories, read through git2: tags, commits and the files of their trees. Nothing is checked out to read.
 
+mod history;
 mod remote;
 mod write;
 
@@ -8,7 +9,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
 
-pub use remote::{ClonePlace, RemoteError, cached_clone, clone_bare, fetch, mirror};
+pub use history::{CommitPatch, Identity, diff_text};
+pub use remote::{
+    ClonePlace, Push, RemoteError, cached_clone, clone_bare, fetch, mirror, owner_and_name, push,
+};
 pub(super) use write::Import;
 pub use write::{CommitBranch, CommitToMake, Committed};
 

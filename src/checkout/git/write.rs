@@ -30,6 +30,8 @@ pub struct CommitBranch<'a> {
     pub commits: &'a [CommitToMake],
     /// Whether the work tree changes to it.
     pub checkout: bool,
+    /// When its commits are made, in seconds since 1970 with the minutes that the clock is ahead of UTC; else now.
+    pub when: Option<(i64, i32)>,
 }
 
 /// What was committed.
@@ -61,7 +63,7 @@ impl GitRepository {
         if checkout {
             self.refuse_busy()?;
         }
-        let (who, own_identity) = self.signature()?;
+        let (who, own_identity) = self.signature(order.when)?;
         let trees = self.write_trees(&order)?;
         let base = self.commit(order.base)?;
         let last = trees.last().copied().unwrap_or(base.tree_id());
@@ -111,12 +113,17 @@ impl GitRepository {
     }
 
     /// The user's identity, or the tool's own.
-    fn signature(&self) -> Result<(Signature<'static>, bool), GitError> {
-        if let Ok(user) = self.repository.signature() {
-            return Ok((user, false));
-        }
-        let own = Signature::now("mambapatch", "mambapatch@localhost");
-        own.map(|own| (own, true)).map_err(|error| self.unwritable(&error))
+    fn signature(&self, when: Option<(i64, i32)>) -> Result<(Signature<'static>, bool), GitError> {
+        let user = self.repository.signature();
+        let own_identity = user.is_err();
+        let signed = user.or_else(|_| Signature::now("mambapatch", "mambapatch@localhost"));
+        let timed = signed.and_then(|who| match when {
+            Some((seconds, offset)) => {
+                Signature::new(who.name()?, who.email()?, &git2::Time::new(seconds, offset))
+            }
+            None => Ok(who),
+        });
+        timed.map(|who| (who, own_identity)).map_err(|error| self.unwritable(&error))
     }
 
     /// The tree after each commit.

@@ -28,8 +28,16 @@ use crate::engine::tag::{SourceVersion, Tag};
 enum Done {
     /// Upstream has all of it; since which release, where one has it.
     Nothing { since: Option<Tag> },
-    /// A series lies in a folder, and was pushed perhaps.
-    Series { series: Series, folder: Folder, branch: String, pushed: Option<Pushed> },
+    /// A series was made.
+    Offered(Box<Offered>),
+}
+
+/// A series that lies in a folder, and was pushed perhaps.
+struct Offered {
+    series: Series,
+    folder: Folder,
+    branch: String,
+    pushed: Option<Pushed>,
 }
 
 /// Where a branch was pushed to.
@@ -150,7 +158,8 @@ fn offer(planned: &Planned<'_>, args: &PrArgs, options: &CheckoutOptions) -> Res
         let links = links(upstream, &address, (&target.reference, &branch));
         Ok::<_, Failure>(Pushed { address, links })
     });
-    Ok(Done::Series { series, folder, pushed: pushed.transpose()?, branch })
+    let pushed = pushed.transpose()?;
+    Ok(Done::Offered(Box::new(Offered { series, folder, branch, pushed })))
 }
 
 /// The address of a remote: itself, or that of the source's remote of this name.
@@ -191,20 +200,19 @@ fn command(planned: &Planned<'_>, args: &PrArgs) -> String {
 }
 
 fn tell(done: &Done, planned: &Planned<'_>, args: &PrArgs, terminal: &mut Terminal) {
-    let (series, folder, branch, pushed) = match done {
+    let offered = match done {
+        Done::Offered(offered) => offered,
         Done::Nothing { since } => {
             let label = &planned.target.label;
-            let text = match since {
+            return terminal.tell(&match since {
                 Some(tag) => format!("nothing to upstream since v{tag}: {label} has it\n"),
                 None => format!("nothing to upstream: {}\n", planned.nothing()),
-            };
-            return terminal.tell(&text);
+            });
         }
-        Done::Series { series, folder, branch, pushed } => (series, folder, branch, pushed),
     };
-    let count = series.mails().len();
+    let (folder, path) = (&offered.folder, offered.folder.path.display());
+    let count = offered.series.mails().len();
     let patches = if count == 1 { "1 patch".to_string() } else { format!("{count} patches") };
-    let path = folder.path.display();
     let (word, what) = match folder.already {
         true => ("nothing to do", format!("{path} holds these {patches} already")),
         false => ("done", format!("{patches} in {path}")),
@@ -213,33 +221,27 @@ fn tell(done: &Done, planned: &Planned<'_>, args: &PrArgs, terminal: &mut Termin
     for name in &folder.kept {
         terminal.note(&format!("{name} was changed by hand and stays as it is"));
     }
-    if let Some(pushed) = pushed {
-        terminal.tell(&line("done", &format!("branch {} at {}", paint(STRONG, branch), pushed.address)));
+    if let Some(pushed) = &offered.pushed {
+        let address = crate::checkout::http::without_credentials(&pushed.address);
+        terminal.tell(&line("done", &format!("branch {} at {address}", paint(STRONG, &offered.branch))));
     }
-    terminal.tell(&next(&(series, folder), planned, (args, pushed.as_ref())));
+    terminal.tell(&next(offered, planned, args));
 }
 
 /// What to type next.
-fn next(
-    (series, folder): &(&Series, &Folder),
-    planned: &Planned<'_>,
-    (args, pushed): (&PrArgs, Option<&Pushed>),
-) -> String {
-    let text = folder.path.join(TEXT);
-    let steps = match pushed {
+fn next(offered: &Offered, planned: &Planned<'_>, args: &PrArgs) -> String {
+    let am = format!("git am {}", offered.mails());
+    let steps = match &offered.pushed {
         Some(Pushed { links: Some(links), .. }) => vec![
             (links.compare.clone(), "opens the pull request on the web"),
-            (
-                gh(links, &series.title, &(planned.target.reference.as_str(), quoted(&text))),
-                "opens it from here",
-            ),
+            (offered.gh(links, &planned.target.reference), "opens it from here"),
         ],
         Some(_) => vec![(
-            format!("git am {}", mails(folder, series)),
+            am,
             "the branch lies at no fork of upstream's that is known to have a page; the mails work everywhere",
         )],
         None => vec![
-            (format!("git am {}", mails(folder, series)), "in a clone at the base, to try them"),
+            (am, "in a clone at the base, to try them"),
             (
                 format!("{} --push git@github.com:YOU/{}.git", again(planned, args), fork(planned)),
                 "pushes to your fork",
@@ -251,17 +253,22 @@ fn next(
     format!("\n{}\n{}", paint(STRONG, "next"), steps.iter().map(step).collect::<String>())
 }
 
-fn mails(folder: &Folder, series: &Series) -> String {
-    let flag = if series.title.starts_with('[') { "--keep-non-patch " } else { "" };
-    format!("{flag}{}/*.patch", quoted(&folder.path))
-}
+impl Offered {
+    /// The mails, as `git am` takes them.
+    fn mails(&self) -> String {
+        let flag = if self.series.title.starts_with('[') { "--keep-non-patch " } else { "" };
+        format!("{flag}{}/*.patch", quoted(&self.folder.path))
+    }
 
-fn gh(links: &Links, title: &str, (base, text): &(&str, String)) -> String {
-    let title = title.replace('\'', r"'\''");
-    format!(
-        "gh pr create --repo {} --base {base} --head {} --title '{title}' --body-file {text}",
-        links.repository, links.head
-    )
+    /// The command that opens the pull request.
+    fn gh(&self, links: &Links, base: &str) -> String {
+        let title = self.series.title.replace('\'', r"'\''");
+        let text = quoted(&self.folder.path.join(TEXT));
+        let Links { repository, head, .. } = links;
+        format!(
+            "gh pr create --repo {repository} --base {base} --head {head} --title '{title}' --body-file {text}"
+        )
+    }
 }
 
 /// The command of this run, with its folder and branch.
@@ -283,15 +290,15 @@ fn fork(planned: &Planned<'_>) -> String {
 fn result(done: &Done) -> Value {
     match done {
         Done::Nothing { since } => json!({ "done": "nothing", "since": since.as_ref().map(Tag::to_string) }),
-        Done::Series { series, folder, branch, pushed } => json!({
-            "done": if folder.already { "nothing" } else { "series" },
-            "folder": folder.path,
-            "title": series.title,
-            "patches": series.mails(),
-            "branch": branch,
-            "tip": series.tip,
-            "kept": folder.kept,
-            "pushed": pushed.as_ref().map(|pushed| json!({
+        Done::Offered(offered) => json!({
+            "done": if offered.folder.already { "nothing" } else { "series" },
+            "folder": offered.folder.path,
+            "title": offered.series.title,
+            "patches": offered.series.mails(),
+            "branch": offered.branch,
+            "tip": offered.series.tip,
+            "kept": offered.folder.kept,
+            "pushed": offered.pushed.as_ref().map(|pushed| json!({
                 "to": crate::checkout::http::without_credentials(&pushed.address),
                 "compare": pushed.links.as_ref().map(|links| &links.compare),
             })),

@@ -147,7 +147,8 @@ pub fn parameters(request: &Request, patches: &[String]) -> String {
     flags.join(" ")
 }
 
-fn written(code: Code) -> String {
+/// An architecture as a flag takes it.
+pub fn written(code: Code) -> String {
     match code {
         Code::Sass(arch) => arch.to_string(),
         Code::Ptx(_) | Code::Lto(_) => code.to_string(),

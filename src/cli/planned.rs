@@ -134,6 +134,8 @@ pub struct Place<'a> {
     pub source: &'a SourceArgs,
     /// What holds for every command.
     pub everywhere: &'a Everywhere,
+    /// An upstream that no patch set is for.
+    pub other: Option<&'a UpstreamInfo>,
 }
 
 /// Finds the target, reads what the patches look at, plans and proves.
@@ -144,7 +146,7 @@ pub fn planned<'a>(
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
     let spec = target(&args.target, asked)?;
-    planned_at(Place { spec: &spec, source: &args.source, everywhere }, asked, terminal)
+    planned_at(Place { spec: &spec, source: &args.source, everywhere, other: None }, asked, terminal)
 }
 
 /// What a TARGET names.
@@ -155,16 +157,43 @@ pub fn target(typed: &str, asked: &Asked) -> Result<TargetSpec, Failure> {
     Ok(TargetSpec::parse(typed, &infos(&asked.sets), DEFAULT_UPSTREAM)?)
 }
 
+/// A target that was found, with what is to be planned on it.
+pub struct Found<'a> {
+    /// What was found.
+    pub target: Target,
+    /// The patch set, joined with the target and the request.
+    pub bound: Bound<'a>,
+    /// The files that the patches look at.
+    pub sources: Sources,
+}
+
+impl<'a> Found<'a> {
+    /// Plans and proves.
+    pub fn planned(self) -> Result<Planned<'a>, Failure> {
+        let proved = prove(&self.target, &self.bound, &self.sources)?;
+        Ok(Planned { target: self.target, bound: self.bound, proved })
+    }
+}
+
 /// Finds the target, reads what the patches look at, plans and proves.
 pub fn planned_at<'a>(
     place: Place<'_>,
     asked: &'a Asked,
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
-    let upstreams = infos(&asked.sets);
+    find_at(place, asked, terminal)?.planned()
+}
+
+/// Finds the target and reads what the patches look at.
+pub fn find_at<'a>(
+    place: Place<'_>,
+    asked: &'a Asked,
+    terminal: &mut Terminal,
+) -> Result<Found<'a>, Failure> {
+    let upstreams: Vec<UpstreamInfo> = infos(&asked.sets).into_iter().chain(place.other.cloned()).collect();
     let options = options(place.source, place.everywhere);
-    let found = |progress: Progress| terminal.progress(progress);
-    let target = resolve(place.spec, &upstreams, &options, &mut { found })?;
+    let target =
+        resolve(place.spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
     let upstream = match &target.upstream {
         Some(id) => asked.sets.upstream(id),
         None => asked.sets.fallback(),
@@ -177,8 +206,7 @@ pub fn planned_at<'a>(
         bound.notes.extend(unknown::notes(&target, upstream, &sources, &upstreams)?);
         bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
     }
-    let proved = prove(&target, &bound, &sources)?;
-    Ok(Planned { target, bound, proved })
+    Ok(Found { target, bound, sources })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.

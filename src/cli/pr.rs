@@ -51,7 +51,7 @@ pub fn pr(args: &PrArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Re
     let mut asked = asked(&args.wish, everywhere, terminal)?;
     let spec = base(args, &asked)?;
     leave_out_unwanted(&spec, &mut asked, terminal)?;
-    let place = Place { spec: &spec, source: &args.source, everywhere };
+    let place = Place { spec: &spec, source: &args.source, everywhere, other: None };
     let planned = planned_at(place, &asked, terminal)?;
     if !terminal.is_json() {
         show(&planned, terminal)?;

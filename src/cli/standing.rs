@@ -12,7 +12,7 @@ use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::Outcome;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::Upstream;
-use crate::engine::patchset::bind::Bound;
+use crate::engine::patchset::bind::{Bound, BoundPatch};
 use crate::engine::plan::{PatchPlan, plan};
 use crate::engine::source::Sources;
 use crate::engine::tag::{SourceVersion, Tag};
@@ -128,6 +128,15 @@ fn number<'a>(
         jobs.push(Job { alone, sources: sources.clone() });
         jobs.len() - 1
     })
+}
+
+/// How each patch stands at one source, each planned by itself.
+pub fn of_each(bound: &Bound<'_>, sources: &Sources) -> Vec<Standing> {
+    let job = |patch: &BoundPatch<'_>| {
+        Job { alone: Bound { patches: vec![patch.clone()], ..bound.clone() }, sources: sources.clone() }
+            .standing()
+    };
+    bound.patches.iter().map(job).collect()
 }
 
 impl Job<'_> {

@@ -28,6 +28,81 @@ pub enum DeliverError {
         /// What it holds.
         what: String,
     },
+    /// A folder that no `vendor add` wrote.
+    #[error("{} is no vendored tree: it has no mambapatch.lock", folder.display())]
+    NotVendored {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A record that cannot be read.
+    #[error("{} cannot be read\n{message}", path.display())]
+    BadLock {
+        /// The file.
+        path: PathBuf,
+        /// Line, caret and what is wrong.
+        message: String,
+    },
+    /// A path of the upstream that the record needs for itself.
+    #[error("the upstream has a file `{path}`, and that place is mambapatch's in a vendored tree")]
+    Reserved {
+        /// The path.
+        path: String,
+    },
+    /// A symbolic link that leaves the tree.
+    #[error("`{path}` is refused: it is a symbolic link to `{target}`, outside of the tree")]
+    LinkLeaves {
+        /// The link.
+        path: String,
+        /// Where it leads.
+        target: String,
+    },
+    /// What lies at the source is not what was recorded.
+    #[error("`{path}` cannot be told: what the source has is not what was recorded")]
+    SourceDiffers {
+        /// The file.
+        path: String,
+    },
+    /// A file of the record that a person changed.
+    #[error("`{path}` was changed by hand, so that the record tells nothing")]
+    HandMade {
+        /// The file.
+        path: String,
+    },
+    /// Marks of a conflict that nobody has settled.
+    #[error("the marks of a conflict stand in {}", files.join(", "))]
+    Marks {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The new folder is in use.
+    #[error("{} exists and holds something else", folder.display())]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder that is a checkout of its own.
+    #[error("{} is a git checkout of its own, and a vendored tree lies in another repository", folder.display())]
+    IsCheckout {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Another run is at work.
+    #[error("another mambapatch is at work on {}", folder.display())]
+    AtWork {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Something cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// Merging failed.
+    #[error("git cannot merge: {0}")]
+    Merge(git2::Error),
     /// Something cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Write {
@@ -50,7 +125,20 @@ impl DeliverError {
                     .into(),
             ),
             Self::OtherSeries { .. } => Some("write the series beside it: --out DIR".into()),
-            Self::Write { .. } => Some("choose another folder: --out DIR".into()),
+            Self::NotVendored { .. } => Some("mambapatch vendor add TARGET --into DIR".into()),
+            Self::BadLock { .. } | Self::HandMade { .. } => Some("take it back: git checkout -- FILE".into()),
+            Self::Reserved { .. } => Some("keep it as a branch: --as branch".into()),
+            Self::LinkLeaves { .. } => Some("name a release without that link, or another upstream".into()),
+            Self::SourceDiffers { .. } => Some("name another source: --source git".into()),
+            Self::Marks { .. } => Some("settle them, then run this again".into()),
+            Self::InUse { folder } => Some(format!(
+                "another folder: --into DIR; or, where a vendored tree lies there: mambapatch vendor update {}",
+                folder.display()
+            )),
+            Self::IsCheckout { .. } => Some("name the folder of a vendored tree".into()),
+            Self::AtWork { .. } => Some("wait for it, then run this again".into()),
+            Self::Merge(_) | Self::Read { .. } => None,
+            Self::Write { .. } => Some("choose a folder that you can write".into()),
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod links;
 mod mail;
 mod prose;
 pub mod pull_request;
+pub mod vendor;
 
 pub use error::DeliverError;
 pub use habit::Habit;

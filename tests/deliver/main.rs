@@ -9,6 +9,8 @@ mod sources;
 #[allow(dead_code, reason = "the machine of tests/cli, of which these tests use a part")]
 mod world;
 
+mod deaths;
+mod law;
 mod mirrors;
 mod pushes;
 mod series;

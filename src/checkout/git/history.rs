@@ -1,9 +1,12 @@
 //! What a repository tells of its history, and commits as patches.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use git2::{DiffFormat, DiffStatsFormat, ErrorCode, Oid, Repository};
+use git2::{
+    DiffFormat, DiffStatsFormat, ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult,
+};
 
 use super::{GitError, GitRepository, RefKind, Resolved};
 
@@ -126,6 +129,30 @@ impl GitRepository {
         })
     }
 
+    /// Every file, link and submodule of a commit: path, mode, object.
+    pub fn listed(&self, commit: &str) -> Result<Vec<(String, u32, String)>, GitError> {
+        let mut found = Vec::new();
+        let mut unreadable = None;
+        let walked = self.tree(commit)?.walk(TreeWalkMode::PreOrder, |folder, entry| {
+            match entry.name() {
+                Ok(_) if entry.kind() == Some(ObjectType::Tree) => {}
+                Ok(name) => {
+                    let mode = u32::try_from(entry.filemode()).unwrap_or(0);
+                    found.push((format!("{folder}{name}"), mode, entry.id().to_string()));
+                }
+                Err(_) => {
+                    unreadable = Some(format!("{folder}{}", String::from_utf8_lossy(entry.name_bytes())))
+                }
+            }
+            TreeWalkResult::Ok
+        });
+        walked.map_err(|error| self.unreadable(commit, &error))?;
+        match unreadable {
+            Some(path) => Err(GitError::NotAFile { path, what: "its name is no UTF-8".into() }),
+            None => Ok(found),
+        }
+    }
+
     /// How one commit differs from another: how many lines of which files, and the diff.
     pub fn difference(&self, from: &str, to: &str) -> Result<(String, Vec<u8>), GitError> {
         let failed = |error: git2::Error| self.unreadable(to, &error);
@@ -134,6 +161,16 @@ impl GitRepository {
         let stat = diff.stats().and_then(|stats| stats.to_buf(DiffStatsFormat::FULL, 72)).map_err(failed)?;
         Ok((String::from_utf8_lossy(&stat).into_owned(), diff_text(&diff).map_err(failed)?))
     }
+}
+
+/// Which of these paths below a folder the repository around it ignores; outside of one, what Python leaves behind.
+pub fn ignored(folder: &Path, paths: &[&str]) -> BTreeSet<String> {
+    let around = Repository::discover(folder).ok().filter(|repository| !repository.is_bare());
+    let is_ignored = |path: &&&str| match &around {
+        Some(repository) => repository.is_path_ignored(folder.join(path)).unwrap_or(false),
+        None => path.split('/').any(|part| part == "__pycache__"),
+    };
+    paths.iter().filter(is_ignored).map(|path| path.to_string()).collect()
 }
 
 /// Whether a commit changed one of these paths; the first one changed all that it has.

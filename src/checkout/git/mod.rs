@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
 
-pub use history::{CommitPatch, Identity, diff_text};
+pub use history::{CommitPatch, Identity, diff_text, ignored};
 pub use remote::{
     ClonePlace, Push, RemoteError, cached_clone, clone_bare, fetch, mirror, owner_and_name, push,
 };

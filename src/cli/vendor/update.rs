@@ -1,0 +1,191 @@
+//! `vendor update`: the patches planned anew on another release, and local work merged into the result.
+
+use serde_json::{Value, json};
+
+use super::add::recorded;
+use super::{open, other, recorded_source, typed};
+use crate::checkout::{TargetSpec, Wanted};
+use crate::cli::apply::line;
+use crate::cli::args::{Everywhere, VendorUpdateArgs, WishArgs};
+use crate::cli::failure::Failure;
+use crate::cli::next::quoted;
+use crate::cli::planned::{Asked, Place, asked, find_at};
+use crate::cli::standing::{Standing, of_each};
+use crate::cli::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Answer, json as documents};
+use crate::deliver::vendor::disk::Real;
+use crate::deliver::vendor::state::State;
+use crate::deliver::vendor::{Update, Updated};
+use crate::engine::patchset::{Patch, UpstreamStatus};
+
+/// How a patch stands at the new release.
+struct Row<'a> {
+    patch: &'a Patch,
+    standing: Standing,
+    /// Whether it changed something at the recorded release.
+    was_applied: bool,
+}
+
+/// Brings a vendored tree to another release.
+pub fn update(
+    args: &VendorUpdateArgs,
+    everywhere: &Everywhere,
+    terminal: &mut Terminal,
+) -> Result<Answer, Failure> {
+    let state = open(&args.place)?;
+    let asked = asked(&wish(args, &state)?, everywhere, terminal)?;
+    let other = other(&state.lock, &asked.sets);
+    let spec = spec(args, &state, &asked);
+    let place = Place { spec: &spec, source: &args.source, everywhere, other: other.as_ref() };
+    let found = find_at(place, &asked, terminal)?;
+    let standings = of_each(&found.bound, &found.sources);
+    let rows: Vec<Row<'_>> = found
+        .bound
+        .patches
+        .iter()
+        .zip(standings)
+        .map(|(bound, standing)| Row {
+            patch: bound.patch,
+            standing,
+            was_applied: state.lock.patches.applied.contains(&bound.patch.id),
+        })
+        .collect();
+    let (from, to) = (&state.lock.upstream.reference, found.target.reference.clone());
+    if !terminal.is_json() {
+        terminal.show(&table(&rows, &format!("{} {from} -> {to}", state.lock.upstream.id)))?;
+    }
+    let planned = found.planned()?;
+    planned.notes().iter().for_each(|note| terminal.note(note));
+    let new = recorded(&planned, true)?;
+    let source = recorded_source(&state, (&asked.sets, &args.source, everywhere), terminal)?;
+    let name = format!("{} {to}, patched", state.lock.upstream.id);
+    let updated = Update { source: source.as_ref(), new: &new, name: &name }.of_folder(&state, &Real)?;
+    if terminal.is_json() {
+        let document = document(&rows, &updated, (from, &to));
+        terminal.answer(documents::text(&document).as_bytes())?;
+    } else {
+        new.notes.iter().for_each(|note| terminal.note(note));
+        tell(&updated, (args, &state, &to), terminal)?;
+    }
+    Ok(if updated.conflicts.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+/// What was typed; where that asks for nothing, what is recorded.
+fn wish(args: &VendorUpdateArgs, state: &State) -> Result<WishArgs, Failure> {
+    let typed_now = &args.wish;
+    let lists = [&typed_now.add_arch, &typed_now.drop_arch, &typed_now.only_arch, &typed_now.patch];
+    let asks = lists.iter().any(|list| !list.is_empty())
+        || !typed_now.cuda.is_empty()
+        || typed_now.torch.is_some()
+        || typed_now.host;
+    if asks {
+        return Ok(typed_now.clone());
+    }
+    let mut recorded = typed(&state.lock.asked, &state.folder)?;
+    recorded.skip_patch.extend(typed_now.skip_patch.iter().cloned());
+    recorded.patch.retain(|patch| !recorded.skip_patch.contains(patch));
+    recorded.accept_advisory |= typed_now.accept_advisory;
+    Ok(recorded)
+}
+
+/// The state to go to: REF, else the newest release; a tree of no known upstream has none, and follows its branch.
+fn spec(args: &VendorUpdateArgs, state: &State, asked: &Asked) -> TargetSpec {
+    let id = state.lock.upstream.id.clone();
+    let has_releases = asked.sets.upstream(&id).is_none_or(|upstream| upstream.project.is_some());
+    let wanted = match &args.reference {
+        Some(reference) => Wanted::Ref(reference.clone()),
+        None if has_releases => Wanted::Newest,
+        None => Wanted::DefaultBranch,
+    };
+    TargetSpec::Upstream { id, wanted, by_default: false }
+}
+
+impl Row<'_> {
+    fn word(&self) -> &'static str {
+        match (self.standing, self.was_applied) {
+            (Standing::Needed, _) => "fits",
+            (Standing::Lost, _) => "lost",
+            (Standing::Reported, _) => "reported",
+            (Standing::There | Standing::NotApplicable, true) => "obsolete",
+            (Standing::There | Standing::NotApplicable, false) => "not needed",
+        }
+    }
+
+    fn painted(&self) -> String {
+        let style = match self.standing {
+            Standing::Needed => GOOD,
+            Standing::Lost => BAD,
+            Standing::Reported => WARN,
+            Standing::There | Standing::NotApplicable => DIM,
+        };
+        paint(style, self.word())
+    }
+
+    fn why(&self) -> String {
+        match (&self.patch.upstream_status, self.word()) {
+            (UpstreamStatus::MergedSince(tag), "obsolete") => format!("merged since v{tag}"),
+            (_, "obsolete") => "the release has it".to_string(),
+            (_, "lost") => format!("mambapatch explain {}", self.patch.id),
+            _ => String::new(),
+        }
+    }
+}
+
+fn table(rows: &[Row<'_>], title: &str) -> String {
+    let row = |row: &Row<'_>| vec![row.painted(), row.patch.id.clone(), row.why()];
+    format!("{}\n{}", paint(STRONG, title), columns(&rows.iter().map(row).collect::<Vec<_>>(), "  "))
+}
+
+fn tell(
+    updated: &Updated,
+    (args, state, to): (&VendorUpdateArgs, &State, &str),
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    rows.extend(
+        updated
+            .yours
+            .iter()
+            .map(|(path, what)| vec![paint(GOOD, "yours"), path.clone(), (*what).to_string()]),
+    );
+    let conflicts = updated.conflicts.iter();
+    rows.extend(conflicts.map(|one| vec![paint(BAD, "conflict"), one.path.clone(), one.what.to_string()]));
+    terminal.show(&columns(&rows, "  "))?;
+    let (folder, id) = (state.folder.display(), &state.lock.upstream.id);
+    let dir = quoted(&args.place.folder);
+    if updated.already {
+        terminal.tell(&line("nothing to do", &format!("{folder} is {id} {to} as recorded")));
+        return Ok(());
+    }
+    terminal.tell(&line("done", &format!("{folder} is {id} {to}, patched")));
+    if std::env::current_dir().is_ok_and(|here| here.starts_with(&state.folder)) {
+        terminal.note("your shell stands in the old folder: cd \"$PWD\"");
+    }
+    if updated.conflicts.is_empty() {
+        terminal.note(&format!("see it: git diff {dir}"));
+    } else {
+        let count = updated.conflicts.len();
+        let files = if count == 1 { "1 file waits".to_string() } else { format!("{count} files wait") };
+        terminal.note(&format!("{files} for your decision; nothing of yours was lost"));
+    }
+    Ok(())
+}
+
+fn document(rows: &[Row<'_>], updated: &Updated, (from, to): (&str, &str)) -> Value {
+    let done = match (updated.already, updated.conflicts.is_empty()) {
+        (true, _) => "nothing",
+        (false, true) => "updated",
+        (false, false) => "conflicts",
+    };
+    let yours = updated.yours.iter().map(|(path, what)| json!({ "path": path, "what": what }));
+    let conflicts = updated.conflicts.iter().map(|one| json!({ "path": one.path, "what": one.what }));
+    json!({
+        "from": from,
+        "to": to,
+        "patches": rows.iter().map(|row| json!({ "id": row.patch.id, "standing": row.word() })).collect::<Vec<_>>(),
+        "done": done,
+        "yours": yours.collect::<Vec<_>>(),
+        "conflicts": conflicts.collect::<Vec<_>>(),
+    })
+}

@@ -21,7 +21,7 @@ pub mod target;
 pub mod tree_path;
 mod upstream;
 mod variables;
-mod whole;
+pub(crate) mod whole;
 
 pub use error::{CheckoutError, UnknownRef};
 pub use folder::Written;

@@ -113,7 +113,7 @@ fn state(planned: &Planned<'_>) -> String {
 }
 
 /// The title, the reason and its references, then trailers that say how the commit came to be.
-fn commit(patch: &PatchPlan, planned: &Planned<'_>) -> CommitToMake {
+pub fn commit(patch: &PatchPlan, planned: &Planned<'_>) -> CommitToMake {
     let mut message = format!("{}\n\n{}\n", patch.title, patch.why);
     if !patch.references.is_empty() {
         message.push_str(&format!("\nReferences: {}\n", patch.references.join(", ")));

@@ -80,11 +80,27 @@ pub enum DeliverError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A folder that is a checkout of its own.
-    #[error("{} is a git checkout of its own, and a vendored tree lies in another repository", folder.display())]
-    IsCheckout {
-        /// The folder.
+    /// A repository without a vendored branch.
+    #[error("{} has no {} with a mambapatch.lock", folder.display(), name.as_ref().map_or("branch".to_string(), |name| format!("branch `{name}`")))]
+    NoBranch {
+        /// The repository.
         folder: PathBuf,
+        /// The branch, where one was named.
+        name: Option<String>,
+    },
+    /// A repository with several of them.
+    #[error("{} has several vendored branches: {}", folder.display(), names.join(", "))]
+    SeveralBranches {
+        /// The repository.
+        folder: PathBuf,
+        /// The branches.
+        names: Vec<String>,
+    },
+    /// A branch without the upstream's history.
+    #[error("{label} has no history, and a branch is made of one")]
+    NoHistory {
+        /// What was found.
+        label: String,
     },
     /// Another run is at work.
     #[error("another mambapatch is at work on {}", folder.display())]
@@ -135,7 +151,11 @@ impl DeliverError {
                 "another folder: --into DIR; or, where a vendored tree lies there: mambapatch vendor update {}",
                 folder.display()
             )),
-            Self::IsCheckout { .. } => Some("name the folder of a vendored tree".into()),
+            Self::NoBranch { .. } => {
+                Some("mambapatch vendor add TARGET --as branch --into REPOSITORY".into())
+            }
+            Self::SeveralBranches { names, .. } => names.first().map(|name| format!("--branch {name}")),
+            Self::NoHistory { .. } => Some("--source git".into()),
             Self::AtWork { .. } => Some("wait for it, then run this again".into()),
             Self::Merge(_) | Self::Read { .. } => None,
             Self::Write { .. } => Some("choose a folder that you can write".into()),

@@ -9,9 +9,12 @@ mod sources;
 #[allow(dead_code, reason = "the machine of tests/cli, of which these tests use a part")]
 mod world;
 
+mod branches;
 mod deaths;
 mod law;
 mod mirrors;
 mod pushes;
 mod series;
 mod shapes;
+mod updates;
+mod vendored;

@@ -113,7 +113,7 @@ impl GitRepository {
     }
 
     /// The user's identity, or the tool's own.
-    fn signature(&self, when: Option<(i64, i32)>) -> Result<(Signature<'static>, bool), GitError> {
+    pub(super) fn signature(&self, when: Option<(i64, i32)>) -> Result<(Signature<'static>, bool), GitError> {
         let user = self.repository.signature();
         let own_identity = user.is_err();
         let signed = user.or_else(|_| Signature::now("mambapatch", "mambapatch@localhost"));
@@ -127,7 +127,7 @@ impl GitRepository {
     }
 
     /// The tree after each commit.
-    fn write_trees(&self, order: &CommitBranch<'_>) -> Result<Vec<Oid>, GitError> {
+    pub(super) fn write_trees(&self, order: &CommitBranch<'_>) -> Result<Vec<Oid>, GitError> {
         let mut tree = self.tree(order.base)?;
         let mut made = Vec::new();
         for commit in order.commits {
@@ -146,7 +146,7 @@ impl GitRepository {
     }
 
     /// The commits, which nothing points at yet.
-    fn write_commits(
+    pub(super) fn write_commits(
         &self,
         order: &CommitBranch<'_>,
         trees: &[Oid],
@@ -180,7 +180,7 @@ impl GitRepository {
     }
 
     /// Whether HEAD of another work tree of this repository is this branch.
-    fn is_checked_out_elsewhere(&self, branch: &git2::Reference<'_>) -> bool {
+    pub(super) fn is_checked_out_elsewhere(&self, branch: &git2::Reference<'_>) -> bool {
         let linked = self.repository.worktrees().ok();
         let linked = linked.iter().flat_map(|names| names.iter().flatten().flatten());
         let linked = linked.filter_map(|name| {
@@ -195,7 +195,7 @@ impl GitRepository {
         })
     }
 
-    fn commit(&self, id: &str) -> Result<Commit<'_>, GitError> {
+    pub(super) fn commit(&self, id: &str) -> Result<Commit<'_>, GitError> {
         self.repository.find_commit(self.oid(id)?).map_err(|error| self.unreadable(id, &error))
     }
 
@@ -249,7 +249,7 @@ impl GitRepository {
         self.repository.checkout_head(Some(only(changed).force().remove_untracked(true)))
     }
 
-    fn unwritable(&self, error: &git2::Error) -> GitError {
+    pub(super) fn unwritable(&self, error: &git2::Error) -> GitError {
         GitError::Write { path: self.path(), cause: error.message().into() }
     }
 }

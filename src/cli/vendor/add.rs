@@ -1,11 +1,13 @@
 //! `vendor add`: a patched tree in a new folder, with its record.
 
-use serde_json::json;
+use std::path::Path;
+
+use serde_json::{Value, json};
 
 use crate::checkout::git::ignored;
-use crate::checkout::{Origin, Target};
-use crate::cli::apply::{line, written};
-use crate::cli::args::{Everywhere, VendorAddArgs};
+use crate::checkout::{CommitToMake, Origin, Target};
+use crate::cli::apply::{commit, line, written};
+use crate::cli::args::{Everywhere, VendorAddArgs, VendorKind};
 use crate::cli::diff::show;
 use crate::cli::failure::Failure;
 use crate::cli::next::{build, quoted};
@@ -13,6 +15,8 @@ use crate::cli::planned::{Planned, asked, planned};
 use crate::cli::style::{DIM, STRONG, paint};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Answer, json as documents};
+use crate::deliver::DeliverError;
+use crate::deliver::vendor::branch;
 use crate::deliver::vendor::disk::Real;
 use crate::deliver::vendor::lock::Parameters;
 use crate::deliver::vendor::record::{Making, Recorded, record};
@@ -26,35 +30,86 @@ pub fn add(
 ) -> Result<Answer, Failure> {
     let asked = asked(&args.plan.wish, everywhere, terminal)?;
     let planned = planned(&args.plan, everywhere, &asked, terminal)?;
-    let recorded = recorded(&planned, true)?;
+    let recorded = recorded(&planned, args.kind == VendorKind::Folder)?;
     if !terminal.is_json() {
         show(&planned, terminal)?;
     }
     let folder = resolved(&args.into)?;
-    let is_new = write(&recorded, &folder, &Real)?;
+    let place = match args.kind {
+        VendorKind::Folder => (write(&recorded, &folder, &Real)?, folder.display().to_string()),
+        VendorKind::Branch => branch(args, &planned, (&recorded, &folder), terminal)?,
+    };
     if terminal.is_json() {
         let mut document = documents::planned(&planned);
-        document["result"] = json!({
-            "done": if is_new { "folder" } else { "nothing" },
-            "folder": folder,
-            "files": recorded.lock.tree.files,
-            "digest": recorded.lock.tree.digest,
-        });
+        document["result"] = result(args.kind, &recorded, &place);
         terminal.answer(documents::text(&document).as_bytes())?;
         return Ok(Answer::Yes);
     }
     recorded.notes.iter().for_each(|note| terminal.note(note));
-    let what =
-        format!("{} in {}, {} files", planned.target.label, folder.display(), recorded.lock.tree.files);
-    match is_new {
-        true => terminal.tell(&line("done", &what)),
-        false => terminal.tell(&line(
-            "nothing to do",
-            &format!("{} holds {} already", folder.display(), planned.target.label),
-        )),
-    }
-    terminal.tell(&next(&planned, &recorded, (&args.into, &folder)));
+    let label = &planned.target.label;
+    terminal.tell(&match &place {
+        (true, place) => line("done", &format!("{label} in {place}, {} files", recorded.lock.tree.files)),
+        (false, place) => line("nothing to do", &format!("{place} holds {label} already")),
+    });
+    terminal.tell(&match args.kind {
+        VendorKind::Folder => next(&planned, &recorded, (&args.into, &folder)),
+        VendorKind::Branch => next_of_branch(args, &planned),
+    });
     Ok(Answer::Yes)
+}
+
+fn result(kind: VendorKind, recorded: &Recorded, (is_new, place): &(bool, String)) -> Value {
+    let what = if kind == VendorKind::Folder { "folder" } else { "branch" };
+    json!({
+        "done": if *is_new { what } else { "nothing" },
+        "place": place,
+        "files": recorded.lock.tree.files,
+        "digest": recorded.lock.tree.digest,
+    })
+}
+
+/// Makes the branch of a vendored tree: whether it is new, and what it is called.
+fn branch(
+    args: &VendorAddArgs,
+    planned: &Planned<'_>,
+    (recorded, folder): (&Recorded, &Path),
+    terminal: &mut Terminal,
+) -> Result<(bool, String), Failure> {
+    let name = branch_name(args, planned);
+    let patches = patches(planned);
+    let source = source(planned, &patches)?;
+    let (is_new, own_identity) = branch::add(folder, &name, (&source, recorded))?;
+    if own_identity {
+        terminal.note("git knows no name of yours, so the commits carry that of mambapatch");
+    }
+    Ok((is_new, format!("branch {name} of {}", folder.display())))
+}
+
+fn branch_name(args: &VendorAddArgs, planned: &Planned<'_>) -> String {
+    args.branch.clone().unwrap_or_else(|| format!("vendor/{}", planned.bound.upstream.id))
+}
+
+/// The commits of the patches.
+pub(super) fn patches(planned: &Planned<'_>) -> Vec<CommitToMake> {
+    let changing = planned.proved.plan().patches.iter().filter(|patch| !patch.changes.is_empty());
+    changing.map(|patch| commit(patch, planned)).collect()
+}
+
+/// The upstream's history, and the patches on it.
+pub(super) fn source<'a>(
+    planned: &'a Planned<'_>,
+    patches: &'a [CommitToMake],
+) -> Result<branch::Source<'a>, Failure> {
+    let none = || DeliverError::NoHistory { label: planned.target.label.clone() };
+    let repository = planned.target.repository().ok_or_else(none)?;
+    let commit = planned.target.commit().ok_or_else(none)?;
+    Ok(branch::Source { repository, commit, patches })
+}
+
+fn next_of_branch(args: &VendorAddArgs, planned: &Planned<'_>) -> String {
+    let (dir, name) = (quoted(&args.into), branch_name(args, planned));
+    let head = paint(STRONG, "next");
+    format!("\n{head}\n  git -C {dir} switch {name}\n  mambapatch vendor check {dir}\n")
 }
 
 /// The tree and its record.
@@ -108,11 +163,7 @@ fn parameters(planned: &Planned<'_>) -> Parameters {
 }
 
 /// What to type next.
-fn next(
-    planned: &Planned<'_>,
-    recorded: &Recorded,
-    (typed, folder): (&std::path::Path, &std::path::Path),
-) -> String {
+fn next(planned: &Planned<'_>, recorded: &Recorded, (typed, folder): (&Path, &Path)) -> String {
     let dir = quoted(typed);
     let paths: Vec<&str> = recorded.tree.keys().map(String::as_str).collect();
     // What git ignores there would be missing in every clone.

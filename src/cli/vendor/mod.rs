@@ -3,6 +3,8 @@
 mod add;
 mod update;
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::args::{Everywhere, SourceArgs, VendorCommand, VendorDiffArgs, VendorPlaceArgs, WishArgs};
@@ -14,6 +16,7 @@ use super::{Answer, json as documents};
 use crate::checkout::git::ignored;
 use crate::checkout::{Progress, SourceChoice, TargetSpec, UpstreamInfo, Wanted, Whole, resolve};
 use crate::deliver::DeliverError;
+use crate::deliver::vendor::branch::Branch;
 use crate::deliver::vendor::disk::Real;
 use crate::deliver::vendor::lock::{Lock, Parameters};
 use crate::deliver::vendor::state::{Deviation, State};
@@ -34,19 +37,31 @@ pub fn vendor(
     }
 }
 
+/// A vendored tree, and the branch that it is, if it is one.
+struct Opened {
+    state: State,
+    branch: Option<Branch>,
+}
+
 /// Reads a vendored tree; what a killed run left is completed first.
-fn open(place: &VendorPlaceArgs) -> Result<State, Failure> {
+fn open(place: &VendorPlaceArgs) -> Result<Opened, Failure> {
     let folder = resolved(&place.folder)?;
-    if folder.join(".git").exists() {
-        return Err(DeliverError::IsCheckout { folder }.into());
+    if is_repository(&folder) || place.branch.is_some() {
+        let branch = Branch::find(&folder, place.branch.as_deref())?;
+        return Ok(Opened { state: branch.state()?, branch: Some(branch) });
     }
     recover(&folder, &Real)?;
-    Ok(State::of_folder(&folder)?)
+    Ok(Opened { state: State::of_folder(&folder)?, branch: None })
+}
+
+/// Whether a folder is the root of a repository; a vendored folder lies in one, and is none.
+fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").exists() || (folder.join("HEAD").is_file() && folder.join("objects").is_dir())
 }
 
 /// Says which file is not as recorded.
 fn check(args: &VendorPlaceArgs, terminal: &mut Terminal) -> Result<Answer, Failure> {
-    let state = open(args)?;
+    let Opened { state, .. } = open(args)?;
     let mut found = state.deviations();
     found.extend(state.additions(&is_ignored(&state)));
     let lock = &state.lock;
@@ -84,7 +99,7 @@ fn is_ignored(state: &State) -> impl Fn(&str) -> bool {
 
 /// Shows what a person did since the record.
 fn diff(args: &VendorDiffArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
-    let state = open(&args.place)?;
+    let Opened { state, .. } = open(&args.place)?;
     let sets = patch_sets(everywhere)?;
     let source = recorded_source(&state, (&sets, &args.source, everywhere), terminal)?;
     let text = local_work(&state, source.as_ref(), &is_ignored(&state))?;
@@ -139,7 +154,7 @@ fn other(lock: &Lock, sets: &PatchSets) -> Option<UpstreamInfo> {
 }
 
 /// The flags of a record, as they are typed.
-fn typed(parameters: &Parameters, folder: &std::path::Path) -> Result<WishArgs, Failure> {
+fn typed(parameters: &Parameters, folder: &Path) -> Result<WishArgs, Failure> {
     let wrong = |message: String| DeliverError::BadLock { path: folder.join(LOCK), message };
     let cuda =
         parameters.cuda.iter().map(|cuda| cuda.parse().map_err(|_| wrong(format!("`{cuda}` is no CUDA"))));

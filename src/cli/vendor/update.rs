@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::add::recorded;
-use super::{open, other, recorded_source, typed};
+use super::add::{patches, recorded, source};
+use super::{Opened, open, other, recorded_source, typed};
 use crate::checkout::{TargetSpec, Wanted};
 use crate::cli::apply::line;
 use crate::cli::args::{Everywhere, VendorUpdateArgs, WishArgs};
 use crate::cli::failure::Failure;
 use crate::cli::next::quoted;
-use crate::cli::planned::{Asked, Place, asked, find_at};
+use crate::cli::planned::{Asked, Found, Place, Planned, asked, find_at};
 use crate::cli::standing::{Standing, of_each};
 use crate::cli::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use crate::cli::terminal::Terminal;
@@ -33,42 +33,78 @@ pub fn update(
     everywhere: &Everywhere,
     terminal: &mut Terminal,
 ) -> Result<Answer, Failure> {
-    let state = open(&args.place)?;
-    let asked = asked(&wish(args, &state)?, everywhere, terminal)?;
+    let opened = open(&args.place)?;
+    let state = &opened.state;
+    let asked = asked(&wish(args, state)?, everywhere, terminal)?;
     let other = other(&state.lock, &asked.sets);
-    let spec = spec(args, &state, &asked);
+    let spec = spec(args, state, &asked);
     let place = Place { spec: &spec, source: &args.source, everywhere, other: other.as_ref() };
     let found = find_at(place, &asked, terminal)?;
-    let standings = of_each(&found.bound, &found.sources);
-    let rows: Vec<Row<'_>> = found
-        .bound
-        .patches
-        .iter()
-        .zip(standings)
-        .map(|(bound, standing)| Row {
-            patch: bound.patch,
-            standing,
-            was_applied: state.lock.patches.applied.contains(&bound.patch.id),
-        })
-        .collect();
+    let rows = rows(&found, state);
     let (from, to) = (&state.lock.upstream.reference, found.target.reference.clone());
     if !terminal.is_json() {
         terminal.show(&table(&rows, &format!("{} {from} -> {to}", state.lock.upstream.id)))?;
     }
     let planned = found.planned()?;
     planned.notes().iter().for_each(|note| terminal.note(note));
-    let new = recorded(&planned, true)?;
-    let source = recorded_source(&state, (&asked.sets, &args.source, everywhere), terminal)?;
+    let new = recorded(&planned, opened.branch.is_none())?;
+    let source = recorded_source(state, (&asked.sets, &args.source, everywhere), terminal)?;
     let name = format!("{} {to}, patched", state.lock.upstream.id);
-    let updated = Update { source: source.as_ref(), new: &new, name: &name }.of_folder(&state, &Real)?;
+    let update = Update { source: source.as_ref(), new: &new, name: &name };
+    let mut notes = new.notes.clone();
+    if rows.iter().all(|row| row.standing.is_settled()) && rows.iter().any(|row| row.was_applied) {
+        notes.push("no patch is needed any longer: the release can be used as it is".to_string());
+    }
+    let updated = written(&opened, (&update, &planned), (args, &mut notes))?;
     if terminal.is_json() {
         let document = document(&rows, &updated, (from, &to));
         terminal.answer(documents::text(&document).as_bytes())?;
     } else {
-        new.notes.iter().for_each(|note| terminal.note(note));
-        tell(&updated, (args, &state, &to), terminal)?;
+        terminal.show(&local(&updated))?;
+        terminal.tell(&verdict(&updated, state, &to));
+        notes.iter().for_each(|note| terminal.note(note));
     }
     Ok(if updated.conflicts.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+/// How each patch stands at the new release.
+fn rows<'a>(found: &Found<'a>, state: &State) -> Vec<Row<'a>> {
+    let standings = of_each(&found.bound, &found.sources);
+    let pairs = found.bound.patches.iter().map(|bound| bound.patch).zip(standings);
+    let applied = &state.lock.patches.applied;
+    pairs.map(|(patch, standing)| Row { patch, standing, was_applied: applied.contains(&patch.id) }).collect()
+}
+
+/// Writes the folder or the branch, and adds what there is to know.
+fn written(
+    opened: &Opened,
+    (update, planned): (&Update<'_>, &Planned<'_>),
+    (args, notes): (&VendorUpdateArgs, &mut Vec<String>),
+) -> Result<Updated, Failure> {
+    let dir = quoted(&args.place.folder);
+    let Some(branch) = &opened.branch else {
+        // Asked before the folder becomes another one.
+        let inside = std::env::current_dir().is_ok_and(|here| here.starts_with(&opened.state.folder));
+        let updated = update.of_folder(&opened.state, &Real)?;
+        if inside && !updated.already {
+            notes.push("your shell stands in the old folder: cd \"$PWD\"".to_string());
+        }
+        if updated.conflicts.is_empty() && !updated.already {
+            notes.push(format!("see it: git diff {dir}"));
+        }
+        return Ok(updated);
+    };
+    let patches = patches(planned);
+    let moved = branch.update(&source(planned, &patches)?, update)?;
+    let name = &branch.name;
+    match (&moved.beside, moved.updated.already) {
+        (Some(beside), _) => notes.push(format!(
+            "{name} stays as it is; merge by hand: git -C {dir} switch {name} && git -C {dir} merge {beside}"
+        )),
+        (None, false) => notes.push(format!("see it: git -C {dir} log {name}")),
+        (None, true) => {}
+    }
+    Ok(moved.updated)
 }
 
 /// What was typed; where that asks for nothing, what is recorded.
@@ -137,39 +173,28 @@ fn table(rows: &[Row<'_>], title: &str) -> String {
     format!("{}\n{}", paint(STRONG, title), columns(&rows.iter().map(row).collect::<Vec<_>>(), "  "))
 }
 
-fn tell(
-    updated: &Updated,
-    (args, state, to): (&VendorUpdateArgs, &State, &str),
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    rows.extend(
-        updated
-            .yours
-            .iter()
-            .map(|(path, what)| vec![paint(GOOD, "yours"), path.clone(), (*what).to_string()]),
-    );
+/// What became of a person's own work.
+fn local(updated: &Updated) -> String {
+    let yours = updated.yours.iter();
+    let yours = yours.map(|(path, what)| vec![paint(GOOD, "yours"), path.clone(), (*what).to_string()]);
     let conflicts = updated.conflicts.iter();
-    rows.extend(conflicts.map(|one| vec![paint(BAD, "conflict"), one.path.clone(), one.what.to_string()]));
-    terminal.show(&columns(&rows, "  "))?;
+    let conflicts = conflicts.map(|one| vec![paint(BAD, "conflict"), one.path.clone(), one.what.clone()]);
+    columns(&yours.chain(conflicts).collect::<Vec<_>>(), "  ")
+}
+
+fn verdict(updated: &Updated, state: &State, to: &str) -> String {
     let (folder, id) = (state.folder.display(), &state.lock.upstream.id);
-    let dir = quoted(&args.place.folder);
-    if updated.already {
-        terminal.tell(&line("nothing to do", &format!("{folder} is {id} {to} as recorded")));
-        return Ok(());
+    match updated.conflicts.len() {
+        _ if updated.already => line("nothing to do", &format!("{folder} is {id} {to} as recorded")),
+        0 => line("done", &format!("{folder} is {id} {to}, patched")),
+        1 => {
+            format!("{} 1 file waits for your decision; nothing of yours was lost\n", paint(BAD, "conflict:"))
+        }
+        count => {
+            let word = paint(BAD, "conflicts:");
+            format!("{word} {count} files wait for your decision; nothing of yours was lost\n")
+        }
     }
-    terminal.tell(&line("done", &format!("{folder} is {id} {to}, patched")));
-    if std::env::current_dir().is_ok_and(|here| here.starts_with(&state.folder)) {
-        terminal.note("your shell stands in the old folder: cd \"$PWD\"");
-    }
-    if updated.conflicts.is_empty() {
-        terminal.note(&format!("see it: git diff {dir}"));
-    } else {
-        let count = updated.conflicts.len();
-        let files = if count == 1 { "1 file waits".to_string() } else { format!("{count} files wait") };
-        terminal.note(&format!("{files} for your decision; nothing of yours was lost"));
-    }
-    Ok(())
 }
 
 fn document(rows: &[Row<'_>], updated: &Updated, (from, to): (&str, &str)) -> Value {

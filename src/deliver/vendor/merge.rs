@@ -28,7 +28,16 @@ pub struct Conflict {
     /// Its path.
     pub path: String,
     /// What is the matter, and what lies there now.
-    pub what: &'static str,
+    pub what: String,
+    /// Where another version lies, where it does not lie there too.
+    pub beside: Option<String>,
+}
+
+impl Conflict {
+    /// Whether it is about what lies at a path.
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path == path || self.beside.as_deref() == Some(path)
+    }
 }
 
 /// Three trees to merge.
@@ -119,10 +128,7 @@ impl Merged {
                 self.put(path, versions.ours.clone());
                 let beside = self.free(&format!("{path}.new"));
                 self.put(&beside, versions.theirs.clone());
-                self.mark(
-                    path,
-                    "it is no text, and both sides changed it; yours stays, the other is beside it as .new",
-                );
+                self.mark_beside(path, "it is no text, and both sides changed it; yours stays", beside);
             }
         }
     }
@@ -140,7 +146,7 @@ impl Merged {
                 .remove(&path)
                 .into_iter()
                 .for_each(|entry| drop(self.tree.insert(beside.clone(), entry)));
-            self.mark(&path, "a folder of that name is there too; the file is beside it as .file");
+            self.mark_beside(&path, "a folder of that name is there too", beside);
         }
     }
 
@@ -153,8 +159,13 @@ impl Merged {
         path
     }
 
-    fn mark(&mut self, path: &str, what: &'static str) {
-        self.conflicts.push(Conflict { path: path.to_string(), what });
+    fn mark(&mut self, path: &str, what: &str) {
+        self.conflicts.push(Conflict { path: path.to_string(), what: what.to_string(), beside: None });
+    }
+
+    fn mark_beside(&mut self, path: &str, what: &str, beside: String) {
+        let what = format!("{what}; see {beside}");
+        self.conflicts.push(Conflict { path: path.to_string(), what, beside: Some(beside) });
     }
 }
 

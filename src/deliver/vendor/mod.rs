@@ -1,5 +1,6 @@
 //! Vendored trees: a patched upstream in somebody else's repository, with a record of what it is made of.
 
+pub mod branch;
 pub mod disk;
 pub mod hunks;
 pub mod lock;
@@ -11,6 +12,7 @@ pub mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use disk::{Becomes, Disk, Place};
 use merge::{Conflict, Sides, changes};
@@ -30,6 +32,20 @@ pub struct Updated {
     pub yours: BTreeMap<String, &'static str>,
     /// What a person must decide.
     pub conflicts: Vec<Conflict>,
+}
+
+impl Updated {
+    /// Nothing was to be done.
+    fn nothing() -> Self {
+        Self { already: true, yours: BTreeMap::new(), conflicts: Vec::new() }
+    }
+
+    /// What a merge made of local work.
+    fn of(merged: &merge::Merged, new: &Recorded) -> Self {
+        let mut yours = changes(&new.tree, &merged.tree);
+        yours.retain(|path, _| !merged.conflicts.iter().any(|conflict| conflict.is_at(path)));
+        Self { already: false, yours, conflicts: merged.conflicts.clone() }
+    }
 }
 
 /// A folder with all links on the way to it resolved; it need not be there itself.
@@ -103,12 +119,10 @@ impl Update<'_> {
         let folder = &state.folder;
         let failed = |cause| DeliverError::Write { path: folder.clone(), cause };
         let guard = File::open(folder.join(LOCK)).map_err(failed)?;
-        if guard.try_lock().is_err() {
+        if !locked(&guard) {
             return Err(DeliverError::AtWork { folder: folder.clone() });
         }
-        let Some(merged) = self.merged(state)? else {
-            return Ok(Updated { already: true, yours: BTreeMap::new(), conflicts: Vec::new() });
-        };
+        let Some(merged) = self.merged(state)? else { return Ok(Updated::nothing()) };
         let local = state.local(&self.new.tree)?;
         let extras = state.extras.iter().filter(|path| !merged.tree.contains_key(*path));
         let extras = extras.filter(|path| !local.contains_key(*path)).cloned().collect();
@@ -118,10 +132,17 @@ impl Update<'_> {
         let lock = self.new.lock.text();
         let becomes = Becomes { tree: &tree, same: &same, extras: &extras, last: (LOCK, lock.as_bytes()) };
         Place::new(folder, disk).replace(&becomes).map_err(failed)?;
-        let mut yours = changes(&self.new.tree, &merged.tree);
-        yours.retain(|path, _| !merged.conflicts.iter().any(|conflict| conflict.path == *path));
-        Ok(Updated { already: false, yours, conflicts: merged.conflicts })
+        Ok(Updated::of(&merged, self.new))
     }
+}
+
+/// Takes a file for this run alone; another one may hold it for a moment.
+fn locked(file: &File) -> bool {
+    let mut tries = (0..20).map(|number| {
+        std::thread::sleep(Duration::from_millis(if number == 0 { 0 } else { 50 }));
+        file.try_lock().is_ok()
+    });
+    tries.any(|taken| taken)
 }
 
 /// What a person did since the record, as a diff; additions that `ignored` names are left out.
@@ -133,8 +154,7 @@ pub fn local_work(
     let base = state.recorded(source)?;
     let mut ours = state.tree.clone();
     for addition in state.additions(ignored) {
-        let read = |cause| DeliverError::Read { path: state.folder.join(&addition.path), cause };
-        if let Some(entry) = tree::entry_at(&state.folder, &addition.path).map_err(read)? {
+        if let Some(entry) = state.extra(&addition.path)? {
             ours.insert(addition.path, entry);
         }
     }

@@ -24,6 +24,8 @@ pub struct State {
     pub tree: Tree,
     /// What is there besides; empty folders end in `/`.
     pub extras: BTreeSet<String>,
+    /// What is there besides, where it lies in a commit.
+    others: Tree,
     /// What is wrong with the record itself.
     faults: Vec<Deviation>,
 }
@@ -52,7 +54,9 @@ impl State {
         let own = |path: &str| whole.entries.get(path).cloned();
         let lock = own(LOCK).ok_or_else(|| DeliverError::NotVendored { folder: folder.into() })?;
         let paths = whole.entries.keys().cloned().collect();
-        Self::new(folder, (&lock, own(FILES).as_ref()), (&paths, &|path| Ok(own(path))))
+        let state = Self::new(folder, (&lock, own(FILES).as_ref()), (&paths, &|path| Ok(own(path))))?;
+        let others = state.extras.iter().filter_map(|path| Some((path.clone(), own(path)?))).collect();
+        Ok(Self { others, ..state })
     }
 
     fn new(
@@ -78,7 +82,8 @@ impl State {
         let own = [LOCK, FILES];
         let extras = paths.iter().filter(|path| !own.contains(&path.as_str()) && !tree.contains_key(*path));
         let extras = extras.cloned().collect();
-        Ok(Self { folder: folder.into(), lock, listed, tree, extras, faults })
+        let others = Tree::new();
+        Ok(Self { folder: folder.into(), lock, listed, tree, extras, others, faults })
     }
 
     /// Whether a recorded file is as recorded.
@@ -176,19 +181,21 @@ impl State {
         for path in &self.extras {
             let is_small =
                 || self.folder.join(path).metadata().is_ok_and(|found| found.len() <= LARGEST_RENAMED);
-            let counts = new.contains_key(path) || (lacks_some && !self.is_of_submodule(path) && is_small());
-            let read = |cause| DeliverError::Read { path: self.folder.join(path), cause };
-            if let Some(entry) = Some(path)
-                .filter(|_| counts)
-                .map(|path| entry_at(&self.folder, path))
-                .transpose()
-                .map_err(read)?
-                .flatten()
-            {
-                local.insert(path.clone(), entry);
+            let may_be_renamed = || lacks_some && !self.is_of_submodule(path) && is_small();
+            if new.contains_key(path) || self.others.contains_key(path) || may_be_renamed() {
+                local.extend(self.extra(path)?.map(|entry| (path.clone(), entry)));
             }
         }
         Ok(local)
+    }
+
+    /// Something that is there besides.
+    pub fn extra(&self, path: &str) -> Result<Option<Entry>, DeliverError> {
+        if let Some(entry) = self.others.get(path) {
+            return Ok(Some(entry.clone()));
+        }
+        entry_at(&self.folder, path)
+            .map_err(|cause| DeliverError::Read { path: self.folder.join(path), cause })
     }
 
     /// Refuses to go on while marks of an earlier conflict stand in files.

@@ -40,12 +40,36 @@ pub fn matrix(
     let patches: Vec<String> = bound.patches.iter().map(|bound| bound.patch.id.clone()).collect();
     bound.notes.iter().for_each(|note| terminal.note(note));
     let rows = rows(&releases, upstream, &asked, terminal)?;
+    untested(upstream, &rows).iter().for_each(|note| terminal.note(note));
     if terminal.is_json() {
         terminal.answer(documents::text(&document(upstream, &patches, &rows)).as_bytes())?;
     } else {
         terminal.show_long(&table(&patches, &rows))?;
     }
     Ok(Answer::Yes)
+}
+
+/// Whether the patch set was tested on a release.
+fn is_tested(upstream: &Upstream, row: &Row) -> bool {
+    upstream.project.as_ref().is_some_and(|project| row.tag <= project.tested_through)
+}
+
+/// Whether what the patches look at is known from a tested release.
+fn is_known(upstream: &Upstream, rows: &[Row], row: &Row) -> bool {
+    row.is_known(rows.iter().filter(|other| is_tested(upstream, other)))
+}
+
+/// The releases that came after the patch set was tested, and whether they bring anything new for it.
+fn untested(upstream: &Upstream, rows: &[Row]) -> Vec<String> {
+    let later = rows.iter().filter(|row| !is_tested(upstream, row));
+    let note = |row: &Row| {
+        let what = match is_known(upstream, rows, row) {
+            true => "the files that its patches look at are those of a tested release",
+            false => "the files that its patches look at are new: see its row",
+        };
+        format!("v{} is newer than what {} was tested on: {what}", row.tag, upstream.id)
+    };
+    later.map(note).collect()
 }
 
 fn table(patches: &[String], rows: &[Row]) -> String {
@@ -99,7 +123,12 @@ fn document(upstream: &Upstream, patches: &[String], rows: &[Row]) -> Value {
             let word = if *standing == Standing::NotApplicable { "not-applicable" } else { standing.word() };
             (patch.clone(), Value::from(word))
         });
-        json!({ "release": row.tag.to_string(), "patches": cells.collect::<serde_json::Map<_, _>>() })
+        json!({
+            "release": row.tag.to_string(),
+            "tested": is_tested(upstream, row),
+            "known": is_known(upstream, rows, row),
+            "patches": cells.collect::<serde_json::Map<_, _>>(),
+        })
     };
     json!({
         "upstream": upstream.id,

@@ -69,6 +69,17 @@ pub struct Row {
     pub tag: Tag,
     /// Of each patch.
     pub standings: Vec<Standing>,
+    /// Of each patch a number, the same where it looks at the same files.
+    pub files: Vec<usize>,
+}
+
+impl Row {
+    /// Whether its files are those of some of these rows, patch by patch: nothing new for the patches.
+    pub fn is_known<'a>(&self, rows: impl Iterator<Item = &'a Row> + Clone) -> bool {
+        let is_known =
+            |(at, number): (usize, &usize)| rows.clone().any(|row| row.files.get(at) == Some(number));
+        self.files.iter().enumerate().all(is_known)
+    }
 }
 
 /// One patch on the files of one release, or of several that have the same.
@@ -106,7 +117,8 @@ pub fn rows(
     let standings: Vec<Standing> = jobs.par_iter().map(Job::standing).collect();
     let row = |(tag, numbers): (Tag, Vec<usize>)| Row {
         tag,
-        standings: numbers.into_iter().map(|number| standings[number]).collect(),
+        standings: numbers.iter().map(|number| standings[*number]).collect(),
+        files: numbers,
     };
     Ok(numbers.into_iter().map(row).collect())
 }

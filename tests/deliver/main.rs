@@ -13,6 +13,7 @@ mod branches;
 mod deaths;
 mod law;
 mod mirrors;
+mod moving;
 mod pushes;
 mod series;
 mod shapes;

@@ -208,6 +208,27 @@ impl GitRepository {
         Ok(newest.map_or(SourceVersion::Unknown, |tag| SourceVersion::After(tag.tag.clone())))
     }
 
+    /// The newest commit at or below one that holds no commit of this program: the upstream's own state. None where no
+    /// release tells how far back that is.
+    pub fn pristine(&self, commit: &str) -> Result<Option<String>, GitError> {
+        let mut at = self.oid(commit)?;
+        while let Some(parent) = self.parent_of_own(at) {
+            at = parent;
+        }
+        let contained = self.ancestors(at);
+        let tags = self.tags()?;
+        let newest = tags.iter().rev().find(|tag| contained.contains(&tag.commit));
+        let below = match newest {
+            Some(tag) => self.ancestors(self.oid(&tag.commit)?),
+            None => HashSet::new(),
+        };
+        let is_own = |id: &&String| Oid::from_str(id).is_ok_and(|id| self.parent_of_own(id).is_some());
+        match contained.difference(&below).find(is_own) {
+            None => Ok(Some(at.to_string())),
+            Some(_) => Ok(newest.map(|tag| tag.commit.clone())),
+        }
+    }
+
     /// The parent of a commit that this program made.
     fn parent_of_own(&self, commit: Oid) -> Option<Oid> {
         let commit = self.repository.find_commit(commit).ok()?;

@@ -62,6 +62,12 @@ pub enum DeliverError {
         /// The file.
         path: String,
     },
+    /// A checkout whose files are not those of its commit.
+    #[error("`{path}` lies in the checkout in another form than in its commit")]
+    NotAsCommitted {
+        /// The file.
+        path: String,
+    },
     /// A file of the record that a person changed.
     #[error("`{path}` was changed by hand, so that the record tells nothing")]
     HandMade {
@@ -146,6 +152,7 @@ impl DeliverError {
             Self::Reserved { .. } => Some("keep it as a branch: --as branch".into()),
             Self::LinkLeaves { .. } => Some("name a release without that link, or another upstream".into()),
             Self::SourceDiffers { .. } => Some("name another source: --source git".into()),
+            Self::NotAsCommitted { .. } => Some("name a clone without a filter of git: --source git".into()),
             Self::Marks { .. } => Some("settle them, then run this again".into()),
             Self::InUse { folder } => Some(format!(
                 "another folder: --into DIR; or, where a vendored tree lies there: mambapatch vendor update {}",

@@ -12,7 +12,7 @@ use mambapatch::deliver::vendor::lock::{Lock, Origin, Parameters, Record, Used, 
 use mambapatch::deliver::vendor::record::Recorded;
 use mambapatch::deliver::vendor::state::State;
 use mambapatch::deliver::vendor::tree::listing;
-use mambapatch::deliver::vendor::{Update, add, recover};
+use mambapatch::deliver::vendor::{Alone, Update, add, recover};
 
 /// A disk on which nothing happens any more after some steps; the last one happens by half.
 struct Dying {
@@ -227,12 +227,11 @@ fn two_runs_at_once_are_told_apart() {
     let root = tempfile::tempdir().expect("folder");
     let folder = root.path().join("v");
     vendored(&folder);
-    let other = fs::File::open(folder.join("mambapatch.lock")).expect("open");
-    other.try_lock().expect("lock");
-    let error = update(&folder, &Real).expect_err("locked");
+    let other = Alone::at(&folder).expect("nobody else");
+    let error = Alone::at(&folder).expect_err("someone else").to_string();
     assert!(error.contains("another mambapatch is at work on "), "{error}");
     drop(other);
-    update(&folder, &Real).expect("free again");
+    Alone::at(&folder).expect("nobody else");
 }
 
 #[cfg(unix)]

@@ -312,3 +312,16 @@ fn killed_at_any_moment_the_tree_is_the_old_one_or_the_new_one() {
     crate::harness::say(&format!("killed 24 times: {stayed} times the old tree, {became} times the new one"));
     assert!(stayed > 0, "no kill came early");
 }
+
+#[test]
+fn a_look_does_not_disturb_a_run_at_work() {
+    let world = World::new();
+    vendored(&world);
+    // As a run leaves it that is still writing.
+    world.write("work/host/.mamba.mambapatch-new/setup.py", "half");
+    world.run(&["vendor", "check", "host/mamba"]).exits(0);
+    assert!(world.path("work/host/.mamba.mambapatch-new/setup.py").exists());
+    let again = world.run(&["vendor", "update", "host/mamba", "v2.2.4"]).exits(0);
+    again.says(&["nothing to do: "]);
+    assert!(!world.path("work/host/.mamba.mambapatch-new").exists(), "what a killed run left goes");
+}

@@ -20,7 +20,7 @@ use crate::deliver::vendor::branch::Branch;
 use crate::deliver::vendor::disk::Real;
 use crate::deliver::vendor::lock::{Lock, Parameters};
 use crate::deliver::vendor::state::{Deviation, State};
-use crate::deliver::vendor::{local_work, recover, resolved, tree::LOCK};
+use crate::deliver::vendor::{Alone, local_work, recover, resolved, tree::LOCK};
 use crate::engine::patchset::PatchSets;
 
 /// Runs one of its commands.
@@ -43,15 +43,29 @@ struct Opened {
     branch: Option<Branch>,
 }
 
-/// Reads a vendored tree; what a killed run left is completed first.
+/// Reads a vendored tree.
 fn open(place: &VendorPlaceArgs) -> Result<Opened, Failure> {
     let folder = resolved(&place.folder)?;
     if is_repository(&folder) || place.branch.is_some() {
         let branch = Branch::find(&folder, place.branch.as_deref())?;
         return Ok(Opened { state: branch.state()?, branch: Some(branch) });
     }
-    recover(&folder, &Real)?;
+    if !folder.exists() {
+        // A killed run may have left it between two names.
+        let _alone = Alone::at(&folder)?;
+        recover(&folder, &Real)?;
+    }
     Ok(Opened { state: State::of_folder(&folder)?, branch: None })
+}
+
+/// Reads a vendored tree to write it: no other run does, and what a killed one left is completed or taken away.
+fn open_alone(place: &VendorPlaceArgs) -> Result<(Opened, Alone), Failure> {
+    let folder = resolved(&place.folder)?;
+    let alone = Alone::at(&folder)?;
+    if !is_repository(&folder) {
+        recover(&folder, &Real)?;
+    }
+    Ok((open(place)?, alone))
 }
 
 /// Whether a folder is the root of a repository; a vendored folder lies in one, and is none.

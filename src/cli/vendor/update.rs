@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::add::{patches, recorded, source};
-use super::{Opened, open, other, recorded_source, typed};
+use super::{Opened, open_alone, other, recorded_source, typed};
 use crate::checkout::{TargetSpec, Wanted};
 use crate::cli::apply::line;
 use crate::cli::args::{Everywhere, VendorUpdateArgs, WishArgs};
@@ -33,7 +33,7 @@ pub fn update(
     everywhere: &Everywhere,
     terminal: &mut Terminal,
 ) -> Result<Answer, Failure> {
-    let opened = open(&args.place)?;
+    let (opened, _alone) = open_alone(&args.place)?;
     let state = &opened.state;
     let asked = asked(&wish(args, state)?, everywhere, terminal)?;
     let other = other(&state.lock, &asked.sets);

@@ -10,7 +10,7 @@ pub mod state;
 pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -61,6 +61,26 @@ pub fn resolved(folder: &Path) -> Result<PathBuf, DeliverError> {
     Ok(parent.canonicalize().map_err(failed)?.join(name))
 }
 
+/// What keeps other runs away from a folder that is written, as long as it lives.
+#[derive(Debug)]
+pub struct Alone(#[expect(dead_code, reason = "it is there to be dropped")] Option<File>);
+
+impl Alone {
+    /// Waits a while for another run to end. Runs know each other by the folder above.
+    pub fn at(folder: &Path) -> Result<Self, DeliverError> {
+        let above = folder.parent().and_then(|parent| File::open(parent).ok());
+        let Some(above) = above else { return Ok(Self(None)) };
+        for _ in 0..100 {
+            match above.try_lock() {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(50)),
+                // A file system without locks keeps nobody away.
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self(Some(above))),
+            }
+        }
+        Err(DeliverError::AtWork { folder: folder.into() })
+    }
+}
+
 /// Completes or takes away what a run left that was killed.
 pub fn recover(folder: &Path, disk: &dyn Disk) -> Result<(), DeliverError> {
     Place::new(folder, disk).recover().map_err(|cause| DeliverError::Write { path: folder.into(), cause })
@@ -69,6 +89,7 @@ pub fn recover(folder: &Path, disk: &dyn Disk) -> Result<(), DeliverError> {
 /// Writes a new vendored tree. The same again is nothing to do: false.
 pub fn add(recorded: &Recorded, folder: &Path, disk: &dyn Disk) -> Result<bool, DeliverError> {
     let failed = |cause| DeliverError::Write { path: folder.into(), cause };
+    let _alone = Alone::at(folder)?;
     recover(folder, disk)?;
     if !is_free(folder).map_err(failed)? {
         return match State::of_folder(folder) {
@@ -118,10 +139,6 @@ impl Update<'_> {
     pub fn of_folder(&self, state: &State, disk: &dyn Disk) -> Result<Updated, DeliverError> {
         let folder = &state.folder;
         let failed = |cause| DeliverError::Write { path: folder.clone(), cause };
-        let guard = File::open(folder.join(LOCK)).map_err(failed)?;
-        if !locked(&guard) {
-            return Err(DeliverError::AtWork { folder: folder.clone() });
-        }
         let Some(merged) = self.merged(state)? else { return Ok(Updated::nothing()) };
         let local = state.local(&self.new.tree)?;
         let extras = state.extras.iter().filter(|path| !merged.tree.contains_key(*path));
@@ -134,15 +151,6 @@ impl Update<'_> {
         Place::new(folder, disk).replace(&becomes).map_err(failed)?;
         Ok(Updated::of(&merged, self.new))
     }
-}
-
-/// Takes a file for this run alone; another one may hold it for a moment.
-fn locked(file: &File) -> bool {
-    let mut tries = (0..20).map(|number| {
-        std::thread::sleep(Duration::from_millis(if number == 0 { 0 } else { 50 }));
-        file.try_lock().is_ok()
-    });
-    tries.any(|taken| taken)
 }
 
 /// What a person did since the record, as a diff; additions that `ignored` names are left out.

@@ -132,7 +132,7 @@ fn change(plan: &Plan, tree: &mut Tree) -> Result<Vec<Changed>, DeliverError> {
     let mut changed = Vec::new();
     for FileDiff { path, before, after } in plan.diffs() {
         let entry = tree.get_mut(&path).filter(|entry| entry.bytes == before);
-        let entry = entry.ok_or_else(|| DeliverError::SourceDiffers { path: path.clone() })?;
+        let entry = entry.ok_or_else(|| DeliverError::NotAsCommitted { path: path.clone() })?;
         let by = changing(plan).filter(|patch| patch.changes.contains_key(&path));
         let by = by.map(|patch| patch.id.clone()).collect();
         changed.push(Changed { path, before: blob_id(&before), after: blob_id(&after), by });

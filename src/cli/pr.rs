@@ -180,7 +180,7 @@ fn offered(patch: &PatchPlan, planned: &Planned<'_>) -> Offer {
     let (before, after) = (patch.before.clone(), patch.after.clone());
     let alone = Plan { patches: vec![patch.clone()], before, after };
     let effect = alone.effect(&planned.bound);
-    let changes = effect.iter().any(|row| row.before != row.after);
+    let changes = effect.iter().flat_map(|file| &file.rows).any(|row| row.before != row.after);
     let changed = patch.ops.iter().filter(|op| matches!(op.outcome, Outcome::Changed { .. }));
     Offer {
         title: patch.title.clone(),

@@ -1,28 +1,19 @@
 //! Outcomes and effects as tables.
 
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
-use crate::engine::ops::Outcome;
 use crate::engine::ops::gencode::Compiled;
-use crate::engine::plan::effect::EffectRow;
+use crate::engine::ops::{Outcome, Site};
+use crate::engine::plan::effect::{Effect, EffectRow};
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
+
+/// How many ops a table shows in full; of more, those that found nothing to do are only counted.
+const ALL: usize = 12;
 
 /// What each op found.
 pub fn outcomes(plan: &Plan, verbose: bool) -> String {
     let reports: Vec<&OpReport> = plan.patches.iter().flat_map(|patch| &patch.ops).collect();
-    let rows: Vec<Vec<String>> = reports
-        .iter()
-        .map(|report| {
-            let detail = report.outcome.detail();
-            vec![
-                sign(&report.outcome),
-                report.id.clone(),
-                paint(word_style(&report.outcome), report.outcome.word()),
-                detail,
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
+    if reports.is_empty() {
         let none = if plan.patches.is_empty() {
             "these flags choose no patch"
         } else {
@@ -30,19 +21,69 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         };
         return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, none));
     }
-    let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
-    for report in reports {
-        for remark in &report.remarks {
-            text.push_str(&format!("  {} {}: {remark}\n", paint(WARN, "remark"), report.files));
-        }
-        let sites =
-            report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
-        for site in sites {
-            text.push_str(&paint(DIM, &format!("      {}:{}: {}", site.path, site.line, site.text.trim())));
-            text.push('\n');
-        }
+    let is_idle = |report: &OpReport| {
+        matches!(report.outcome, Outcome::AlreadySatisfied { .. } | Outcome::NotApplicable { .. })
+            && report.remarks.is_empty()
+            && !report.left.iter().any(|left| left.open)
+    };
+    let brief = !verbose && reports.len() > ALL;
+    let (idle, shown): (Vec<&OpReport>, Vec<&OpReport>) =
+        reports.iter().partition(|report| brief && is_idle(report));
+    let mut text = format!("{}\n{}", paint(STRONG, "outcome"), outcome_rows(&shown));
+    if !idle.is_empty() {
+        let count = format!("  {} more found nothing to do; -v shows them", idle.len());
+        text.push_str(&format!("{}\n", paint(DIM, &count)));
+    }
+    shown.iter().for_each(|report| text.push_str(&details(report, verbose)));
+    text
+}
+
+fn outcome_rows(reports: &[&OpReport]) -> String {
+    let row = |report: &&OpReport| {
+        let word = paint(word_style(&report.outcome), report.outcome.word());
+        vec![sign(&report.outcome), report.id.clone(), word, detail(&report.outcome)]
+    };
+    columns(&reports.iter().map(row).collect::<Vec<_>>(), "  ")
+}
+
+/// The details in one line; of many long ones, their number.
+fn detail(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Changed { how } if is_long(how) => format!("{} changes", how.len()),
+        other => other.detail(),
+    }
+}
+
+fn is_long(how: &[String]) -> bool {
+    how.len() > 1 && how.iter().map(String::len).sum::<usize>() > 120
+}
+
+/// What stands below the table: details that are too long for it, remarks, and the places of what needs a person.
+fn details(report: &OpReport, verbose: bool) -> String {
+    let mut text = String::new();
+    if let Outcome::Changed { how } = &report.outcome
+        && is_long(how)
+    {
+        how.iter().for_each(|how| text.push_str(&format!("      {how}\n")));
+    }
+    // An op that looks at many files says itself which one it means.
+    let files = if report.files.contains('*') { String::new() } else { format!(" {}:", report.files) };
+    for remark in &report.remarks {
+        text.push_str(&format!("  {}{files} {remark}\n", paint(WARN, "remark")));
+    }
+    let all = verbose || matches!(report.outcome, Outcome::Reported { .. });
+    for site in report.sites.iter().filter(|_| all) {
+        text.push_str(&place(site, ""));
+    }
+    for left in report.left.iter().filter(|left| verbose || left.open) {
+        text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
     }
     text
+}
+
+/// A place with its line of code.
+fn place(site: &Site, what: &str) -> String {
+    paint(DIM, &format!("      {}:{}: {what}{}", site.path, site.line, site.text.trim())) + "\n"
 }
 
 fn sign(outcome: &Outcome) -> String {
@@ -62,9 +103,10 @@ fn word_style(outcome: &Outcome) -> anstyle::Style {
     }
 }
 
-/// How much of each file was understood.
+/// How much of each file was understood. Of many files, those that were read whole share a line.
 pub fn understood(rows: &[Understood]) -> String {
-    let row = |row: &Understood| {
+    const MOST: usize = 8;
+    let row = |row: &&Understood| {
         let what = match row.places {
             0 => "all of it".to_string(),
             1 => format!("all but 1 place ({} of {} bytes)", row.unread, row.size),
@@ -72,36 +114,65 @@ pub fn understood(rows: &[Understood]) -> String {
         };
         vec![row.path.clone(), what]
     };
-    let lines: Vec<Vec<String>> = rows.iter().map(row).collect();
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
-    }
+    let (partly, whole): (Vec<&Understood>, Vec<&Understood>) = rows.iter().partition(|row| row.places > 0);
+    let lines: Vec<Vec<String>> = match rows.len() {
+        0 => return String::new(),
+        count if count <= MOST => rows.iter().map(|it| row(&it)).collect(),
+        _ => {
+            let rest = vec![format!("{} other files", whole.len()), "all of each".to_string()];
+            partly.iter().map(row).chain((!whole.is_empty()).then_some(rest)).collect()
+        }
+    };
+    format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
 }
 
-/// What each toolkit compiles, before and after; what goes and what is new is marked also where nothing is coloured.
-pub fn effect(rows: &[EffectRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("{}\n{}", paint(STRONG, "effect"), effect_columns(rows, "  "));
-    if has_refused(rows) {
-        let left = rows.iter().find(|row| refuses(&row.after));
-        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
-        text.push_str(&paint(DIM, &format!("  {REFUSED}{cure}")));
-        text.push('\n');
-    }
-    text
+/// What each toolkit compiles, before and after; one table for the build files that have the same.
+pub fn effect(files: &[Effect]) -> String {
+    let table = |group: &Vec<&Effect>| {
+        let title =
+            if files.len() == 1 { "effect".to_string() } else { format!("effect of {}", paths(group)) };
+        let Effect { rows, guarded, .. } = group[0];
+        let mut text = format!("{}\n{}", paint(STRONG, &title), effect_columns(rows, "  "));
+        if has_refused(rows) {
+            let left = rows.iter().find(|row| refuses(&row.after)).filter(|_| *guarded);
+            let cure =
+                left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
+            text.push_str(&paint(DIM, &format!("  {REFUSED}{cure}")));
+            text.push('\n');
+        }
+        text
+    };
+    alike(files).iter().map(table).collect()
 }
 
-/// The same table for people who do not have this program: without colours, and without its flags.
-pub fn effect_for_others(rows: &[EffectRow]) -> String {
-    let legend = if has_refused(rows) { format!("{REFUSED}\n") } else { String::new() };
-    format!("{}{legend}", anstream::adapter::strip_str(&effect_columns(rows, "")))
+/// The same tables for people who do not have this program: without colours, and without its flags.
+pub fn effect_for_others(files: &[Effect]) -> String {
+    let table = |group: &Vec<&Effect>| {
+        let title = if files.len() == 1 { String::new() } else { format!("{}\n", paths(group)) };
+        let legend = if has_refused(&group[0].rows) { format!("{REFUSED}\n") } else { String::new() };
+        let columns = effect_columns(&group[0].rows, "");
+        format!("{title}{}{legend}", anstream::adapter::strip_str(&columns))
+    };
+    alike(files).iter().map(table).collect()
 }
 
 const REFUSED: &str = "! refused by the nvcc of that CUDA";
+
+/// The build files that have the same effect, together.
+fn alike(files: &[Effect]) -> Vec<Vec<&Effect>> {
+    let mut alike: Vec<Vec<&Effect>> = Vec::new();
+    for file in files {
+        match alike.iter_mut().find(|others| others[0].rows == file.rows) {
+            Some(others) => others.push(file),
+            None => alike.push(vec![file]),
+        }
+    }
+    alike
+}
+
+fn paths(group: &[&Effect]) -> String {
+    group.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ")
+}
 
 fn refuses(flags: &[Compiled]) -> bool {
     flags.iter().any(|flag| !flag.accepted)
@@ -111,6 +182,7 @@ fn has_refused(rows: &[EffectRow]) -> bool {
     rows.iter().any(|row| refuses(&row.before) || refuses(&row.after))
 }
 
+/// What goes and what is new is marked also where nothing is coloured.
 fn effect_columns(rows: &[EffectRow], indent: &str) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
@@ -198,8 +270,8 @@ mod tests {
     fn row(before: &str, after: &str) -> String {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
-        let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
-        text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        let text = anstream::adapter::strip_str(&effect_rows(&rows, true)).to_string();
+        text.lines().nth(1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]

@@ -2,14 +2,19 @@
 //!
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+mod file_plan;
 pub mod files;
 pub mod gencode;
+pub mod include;
 pub mod insert;
 pub mod list;
+pub mod own;
 pub mod rename;
 pub mod rewrite;
 
 use std::collections::BTreeMap;
+
+use pep440_rs::Version;
 
 use super::arch::Code;
 use super::edit::{Edits, Overlap};
@@ -17,8 +22,11 @@ use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
 use super::syntax::Passes;
 use super::syntax::language::{ParseFailed, Parsed};
+use super::toolkit::Toolkit;
 use files::Files;
-use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+use gencode::any::AnyGencodeOp;
+use gencode::{ArchWish, Compiled, GencodeError, GencodeOp, Toolchain};
+use rewrite::Ground;
 
 /// One statement of what must hold.
 #[derive(Debug, Clone)]
@@ -31,6 +39,8 @@ pub enum Op {
     List(list::ListOp),
     /// Exactly the toolkits that know a wanted architecture compile it.
     Gencode(Box<GencodeOp>),
+    /// The same, of any list that statements add flags to.
+    AnyGencode(AnyGencodeOp),
     /// A snippet stands beside an anchor, once.
     Insert(insert::InsertOp),
 }
@@ -52,6 +62,17 @@ impl Site {
         let line = line_of(bytes, offset);
         Self { path: path.to_string(), line, text: line_text(bytes, line) }
     }
+}
+
+/// A place that an op saw and left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Where.
+    pub site: Site,
+    /// Why, in a few words: `comment`.
+    pub why: String,
+    /// Whether a person should look at it.
+    pub open: bool,
 }
 
 /// What an op found.
@@ -107,15 +128,47 @@ pub struct OpPlan {
     pub outcome: Outcome,
     /// The edits of each file that changes.
     pub edits: BTreeMap<String, Edits>,
+    /// What each file that changes includes afterwards.
+    pub includes: Vec<String>,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
+    /// The places that it saw and left.
+    pub left: Vec<Left>,
     /// What was seen besides and left.
     pub remarks: Vec<String>,
 }
 
 impl OpPlan {
     fn of(outcome: Outcome) -> Self {
-        Self { outcome, edits: BTreeMap::new(), sites: Vec::new(), remarks: Vec::new() }
+        let (edits, includes) = (BTreeMap::new(), Vec::new());
+        Self { outcome, edits, includes, sites: Vec::new(), left: Vec::new(), remarks: Vec::new() }
+    }
+
+    /// The places that a person should look at.
+    pub fn open(&self) -> impl Iterator<Item = &Left> {
+        self.left.iter().filter(|left| left.open)
+    }
+
+    /// Why places were left, each reason with its number: `comment (2), string (1)`.
+    fn reasons(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for left in &self.left {
+            match counts.iter_mut().find(|(why, _)| *why == left.why) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((&left.why, 1)),
+            }
+        }
+        counts.iter().map(|(why, count)| format!("{why} ({count})")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Says what changes; else what a person must look at. Beside a change that is a remark.
+    fn conclude(&mut self, how: Vec<String>, reported: Vec<String>) {
+        if !how.is_empty() {
+            self.remarks.extend(reported);
+            self.outcome = Outcome::Changed { how };
+        } else if !reported.is_empty() {
+            self.outcome = Outcome::Reported { advice: reported.join("; ") };
+        }
     }
 
     fn not_applicable(files: &Files) -> Self {
@@ -194,6 +247,23 @@ pub struct Aim<'a> {
     pub toolchain: Toolchain<'a>,
     /// What the preprocessor knows; code that it never takes is left alone.
     pub passes: &'a Passes,
+    /// What earlier ops of the patch change in the same text.
+    pub earlier: &'a BTreeMap<String, Edits>,
+    /// The release of PyTorch, if it is known.
+    pub torch: Option<&'a Version>,
+}
+
+impl Aim<'_> {
+    /// Why nothing is to be done where architectures are named.
+    fn satisfied(&self) -> String {
+        let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
+        let wanted: Vec<Code> = self.wish.wanted().collect();
+        match () {
+            () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
+            () if !self.wish.drop.is_empty() => format!("{} not compiled", labels(&self.wish.drop)),
+            () => "every given toolkit takes the flags".to_string(),
+        }
+    }
 }
 
 impl Op {
@@ -204,6 +274,7 @@ impl Op {
             Op::Rewrite(op) => &op.files,
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
+            Op::AnyGencode(op) => &op.files,
             Op::Insert(op) => &op.files,
         }
     }
@@ -213,8 +284,8 @@ impl Op {
         match self {
             Op::Rename(_) => "rename",
             Op::Rewrite(_) => "rewrite",
-            Op::List(_) => "list",
-            Op::Gencode(_) => "gencode",
+            Op::List(op) => op.kind(),
+            Op::Gencode(_) | Op::AnyGencode(_) => "gencode",
             Op::Insert(_) => "insert",
         }
     }
@@ -222,11 +293,21 @@ impl Op {
     /// The code that it speaks of, with the keys that patch sets use.
     pub fn parts(&self) -> Vec<(&'static str, String)> {
         match self {
-            Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
+            Op::Rename(op) => op.parts(),
             Op::Rewrite(op) => op.parts(),
-            Op::List(op) => vec![("name", op.name.clone())],
+            Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
+            Op::AnyGencode(op) => op.entries.iter().map(|entry| ("entries", entry.text.clone())).collect(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
+        }
+    }
+
+    /// Says anew what a plan of it comes to, after places were left that it would edit.
+    pub fn settle(&self, plan: &mut OpPlan) {
+        match self {
+            Op::Rename(op) => plan.outcome = op.outcome(plan),
+            Op::Rewrite(op) => plan.outcome = op.outcome(plan),
+            Op::List(_) | Op::Gencode(_) | Op::AnyGencode(_) | Op::Insert(_) => {}
         }
     }
 
@@ -236,11 +317,38 @@ impl Op {
             return Ok(OpPlan::not_applicable(self.files()));
         }
         match self {
-            Op::Rename(op) => op.plan(sources),
-            Op::Rewrite(op) => op.plan(sources),
-            Op::List(op) => op.plan(sources, aim.wish),
+            Op::Rename(op) => op.plan(sources, aim.passes),
+            Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
+            Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
+            Op::AnyGencode(op) => op.plan(sources, aim),
             Op::Insert(op) => op.plan(sources),
+        }
+    }
+}
+
+impl Op {
+    /// The flags that a file gives each toolkit, as far as the op reads them; nothing for an op of another kind.
+    pub fn compiled(
+        &self,
+        sources: &Sources,
+        path: &str,
+        (toolkits, aim): (&[Toolkit], Aim<'_>),
+    ) -> Vec<Vec<Compiled>> {
+        let may_hold = |bytes: &[u8]| match self {
+            Op::Gencode(_) => true,
+            Op::AnyGencode(op) => op.may_hold(bytes),
+            Op::List(op) => op.may_hold(bytes),
+            Op::Rename(_) | Op::Rewrite(_) | Op::Insert(_) => false,
+        };
+        if !sources.get(path).is_some_and(|bytes| may_hold(bytes)) {
+            return Vec::new();
+        }
+        match (self, sources.parsed(path)) {
+            (Op::Gencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::AnyGencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::List(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim),
+            _ => Vec::new(),
         }
     }
 }
@@ -252,7 +360,7 @@ fn parse<'s>(sources: &'s Sources, path: &str) -> Result<Option<&'s Parsed>, OpE
 }
 
 fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: aim.satisfied() });
     let mut how = Vec::new();
     let mut reported = Vec::new();
     for (path, bytes) in op.files.of(sources) {
@@ -266,31 +374,8 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
             whole.edits.insert(path.to_string(), plan.edits);
         }
     }
-    whole.outcome = gencode_outcome(how, &mut whole.remarks, reported, aim.wish);
+    whole.conclude(how, reported);
     Ok(whole)
-}
-
-fn gencode_outcome(
-    how: Vec<String>,
-    remarks: &mut Vec<String>,
-    reported: Vec<String>,
-    wish: &ArchWish,
-) -> Outcome {
-    if how.is_empty() && !reported.is_empty() {
-        return Outcome::Reported { advice: reported.join("; ") };
-    }
-    remarks.extend(reported);
-    if !how.is_empty() {
-        return Outcome::Changed { how };
-    }
-    let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
-    let wanted: Vec<Code> = wish.wanted().collect();
-    let why = match () {
-        () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
-        () if !wish.drop.is_empty() => format!("{} not compiled", labels(&wish.drop)),
-        () => "every given toolkit takes the flags".to_string(),
-    };
-    Outcome::AlreadySatisfied { why }
 }
 
 fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {

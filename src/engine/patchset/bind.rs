@@ -1,14 +1,17 @@
 //! A patch set joined with a release, an environment and the facts of the catalogue.
 
+use std::collections::BTreeMap;
+
 use super::select::{Request, UnknownPatch, choose, is_for, ops};
 use super::{Advisory, Patch, PatchOp, Upstream, Wanted};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
+use crate::engine::edit::Edits;
 use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::Toolchain;
 use crate::engine::syntax::Passes;
-use crate::engine::tag::SourceVersion;
+use crate::engine::tag::{SourceVersion, Tag};
 use crate::engine::toolkit::Toolkit;
 
 /// What is to be planned.
@@ -79,6 +82,9 @@ pub enum BindError {
     Advisory(Box<Advisory>),
 }
 
+/// Before its first op a patch has changed nothing.
+static NO_EDITS: BTreeMap<String, Edits> = BTreeMap::new();
+
 fn given(cuda: &[Toolkit]) -> String {
     cuda.iter().map(Toolkit::to_string).collect::<Vec<_>>().join(" and ")
 }
@@ -144,7 +150,9 @@ impl<'a> Bound<'a> {
     pub fn aim(&self) -> Aim<'_> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
-        Aim { wish: &self.request.wish, toolchain, passes: &self.passes }
+        let torch = self.request.environment.torch.as_ref().map(Tag::version);
+        let (wish, passes) = (&self.request.wish, &self.passes);
+        Aim { wish, toolchain, torch, passes, earlier: &NO_EDITS }
     }
 }
 

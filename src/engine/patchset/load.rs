@@ -7,8 +7,8 @@ use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
 use super::schema::{
-    FallbackFile, FormSpec, GencodeSpec, InsertSpec, ListSpec, NeededSpec, PatchFile, PositionSpec,
-    RenameSpec, RewriteSpec, UpstreamFile, WhereSpec,
+    FallbackFile, FormSpec, InsertSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
+    UpstreamFile, WhereSpec,
 };
 use super::{
     Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Project, Recognise, Upstream, UpstreamStatus,
@@ -16,9 +16,7 @@ use super::{
 };
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
-use crate::engine::ops::gencode::GencodeOp;
 use crate::engine::ops::insert::{InsertOp, Position};
-use crate::engine::ops::list::ListOp;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
 use crate::engine::pattern::{Pattern, Template};
@@ -216,12 +214,12 @@ impl Texts {
 
 /// The file that values are read from, for errors.
 #[derive(Clone, Copy)]
-struct At<'a> {
+pub(super) struct At<'a> {
     file: &'a str,
 }
 
 impl At<'_> {
-    fn wrong(self, key: &str, message: impl ToString) -> LoadError {
+    pub(super) fn wrong(self, key: &str, message: impl ToString) -> LoadError {
         LoadError::Value { file: self.file.to_string(), key: key.to_string(), message: message.to_string() }
     }
 
@@ -314,11 +312,12 @@ impl At<'_> {
     /// The ops in the order in which they are planned: rename, rewrite, list, gencode, insert.
     fn ops(self, patch: &str, spec: &PatchFile) -> Result<Vec<PatchOp>, LoadError> {
         let mut ops = Vec::new();
+        let all = &spec.paths;
         for spec in &spec.rename {
-            ops.push(self.op(&spec.tags, &spec.needed, &None, self.rename(spec)?)?);
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rename(spec, all)?)?);
         }
         for spec in &spec.rewrite {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec)?)?);
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec, all)?)?);
         }
         for spec in &spec.list {
             ops.push(self.op(&spec.tags, &None, &None, self.list(spec)?)?);
@@ -353,46 +352,54 @@ impl At<'_> {
         Ok(PatchOp { id: String::new(), tags: self.parse("tags", tags)?, needed, unit: unit.clone(), op })
     }
 
-    fn files(self, globs: &[String]) -> Result<Files, LoadError> {
+    pub(super) fn files(self, globs: &[String]) -> Result<Files, LoadError> {
         Files::new(globs).map_err(|error| self.wrong("paths", error))
     }
 
     /// The language of the files, which the patterns are written in.
-    fn language(self, globs: &[String]) -> Result<Language, LoadError> {
+    pub(super) fn language(self, globs: &[String]) -> Result<Language, LoadError> {
         globs
             .iter()
-            .find_map(|glob| Language::of_path(glob))
+            .find_map(|glob| Language::of_path(&first_alternative(glob)))
             .ok_or_else(|| self.wrong("paths", format!("no grammar reads {}", globs.join(", "))))
     }
 
-    fn patterns(self, key: &str, language: Language, texts: &[String]) -> Result<Vec<Pattern>, LoadError> {
+    pub(super) fn patterns(
+        self,
+        key: &str,
+        language: Language,
+        texts: &[String],
+    ) -> Result<Vec<Pattern>, LoadError> {
         texts.iter().map(|text| self.pattern(key, language, text)).collect()
     }
 
-    fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
+    pub(super) fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
         Pattern::new(language, text).map_err(|error| self.wrong(key, error))
     }
 
-    fn rename(self, spec: &RenameSpec) -> Result<Op, LoadError> {
-        let files = self.files(&spec.paths)?;
-        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone() }))
+    fn rename(self, spec: &RenameSpec, all: &[String]) -> Result<Op, LoadError> {
+        let globs = if spec.paths.is_empty() { all } else { &spec.paths };
+        if self.language(globs)? != Language::Cpp {
+            return Err(self.wrong("paths", "names are renamed in C++ and CUDA only"));
+        }
+        let files = self.files(globs)?;
+        let include = self.include(Language::Cpp, &spec.include)?;
+        let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
+        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
     }
 
-    fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
-        let files = self.files(std::slice::from_ref(&spec.file))?;
-        Ok(Op::List(ListOp { files, name: spec.name.clone() }))
-    }
-
-    fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {
-        let globs = std::slice::from_ref(&spec.file);
-        let language = self.language(globs)?;
-        let entry = self.pattern("entry", language, &spec.entry)?;
-        let guard = |key, text: &Option<String>| {
-            text.as_ref().map(|text| self.pattern(key, language, text)).transpose()
+    /// `<path>` and `"path"` of C++ files.
+    fn include(self, language: Language, texts: &[String]) -> Result<Vec<String>, LoadError> {
+        let is_include = |text: &&String| {
+            let inner = [('<', '>'), ('"', '"')]
+                .into_iter()
+                .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
+            language == Language::Cpp && inner.is_some_and(|path| !path.trim().is_empty())
         };
-        let (from, until) = (guard("from", &spec.from)?, guard("until", &spec.until)?);
-        let op = GencodeOp::new(self.files(globs)?, &entry, from.as_ref(), until.as_ref());
-        op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("gencode", error))
+        match texts.iter().find(|text| !is_include(text)) {
+            Some(text) => Err(self.wrong("include", format!("`{text}` is not like `<path>` in a C++ file"))),
+            None => Ok(texts.to_vec()),
+        }
     }
 
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
@@ -414,31 +421,46 @@ impl At<'_> {
         }))
     }
 
-    fn rewrite(self, spec: &RewriteSpec) -> Result<Op, LoadError> {
-        let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+    fn rewrite(self, spec: &RewriteSpec, all: &[String]) -> Result<Op, LoadError> {
+        let own: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+        let globs = if own.is_empty() { all.to_vec() } else { own };
         let language = self.language(&globs)?;
         let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
+        let find = self.patterns("find", language, &spec.find)?;
+        if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
+        {
+            return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
+        }
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
-            find: self.patterns("find", language, &spec.find)?,
+            find,
             replace: spec.replace.as_ref().map(|text| Template::new(text)),
             replaced: replaced.map(|text| self.pattern("replace", language, text)).transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
+            beside: self.patterns("beside", language, &spec.beside)?,
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
+            include: self.include(language, &spec.include)?,
             advice: spec.advice.clone(),
         })))
     }
 
-    fn condition(self, language: Language, name: &str, spec: &WhereSpec) -> Result<Condition, LoadError> {
+    pub(super) fn condition(
+        self,
+        language: Language,
+        name: &str,
+        spec: &WhereSpec,
+    ) -> Result<Condition, LoadError> {
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
             not: self.patterns("where.not", language, &spec.not)?,
+            declared: self.patterns("where.declared", language, &spec.declared)?,
+            kind: spec.kind.as_ref().map(|text| self.regex("where.type", text)).transpose()?,
             unused: spec.unused,
         })
     }
@@ -454,5 +476,13 @@ impl At<'_> {
 
     fn number(self, text: &str) -> Result<usize, LoadError> {
         text.trim().parse().map_err(|_| self.wrong("expect", format!("`{text}` is not like `2` or `1..=4`")))
+    }
+}
+
+/// The first of the paths that a glob such as `**/*.{cu,cuh}` stands for.
+fn first_alternative(glob: &str) -> String {
+    match glob.split_once('{') {
+        Some((before, rest)) => format!("{before}{}", rest.split([',', '}']).next().unwrap_or_default()),
+        None => glob.to_string(),
     }
 }

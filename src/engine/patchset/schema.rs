@@ -134,6 +134,9 @@ pub struct PatchFile {
     pub when: Option<When>,
     /// For which environment it is wanted.
     pub needed: Option<NeededSpec>,
+    /// Globs of the ops that name no files themselves.
+    #[serde(default)]
+    pub paths: Vec<String>,
     /// Names that go.
     #[serde(default)]
     pub rename: Vec<RenameSpec>,
@@ -183,10 +186,19 @@ pub struct GencodeSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
-    /// The build file.
-    pub file: String,
-    /// One architecture.
-    pub entry: String,
+    /// The build file; or `paths`.
+    pub file: Option<String>,
+    /// Globs; or `file`.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// One architecture, in statements that add it to a list of a known name.
+    pub entry: Option<String>,
+    /// The same of any list, `$LIST`; several spellings.
+    #[serde(default)]
+    pub entries: Vec<String>,
+    /// One architecture as elements of a list or words of a command line; several spellings.
+    #[serde(default)]
+    pub elements: Vec<String>,
     /// "From this toolkit on".
     pub from: Option<String>,
     /// "Up to this toolkit".
@@ -200,10 +212,28 @@ pub struct ListSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
-    /// The file.
-    pub file: String,
+    /// The file; or `paths`.
+    pub file: Option<String>,
     /// The variable that holds it.
-    pub name: String,
+    pub name: Option<String>,
+    /// Globs; or `file`.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Code around a list, `$ARCHES`, that PyTorch reads and checks.
+    #[serde(default)]
+    pub torch: Vec<String>,
+    /// What stands before a value in a string that a loop fills with each of a list.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// Code around a list, `$ARCHES`, of which nothing tells who reads it.
+    #[serde(default)]
+    pub find: Vec<String>,
+    /// Conditions on the other metavariables of `find`.
+    #[serde(default, rename = "where")]
+    pub conditions: BTreeMap<String, WhereSpec>,
+    /// `each` and `find` only in files that hold one of these texts.
+    #[serde(default)]
+    pub with: Vec<String>,
 }
 
 /// `[[rename]]`
@@ -215,12 +245,21 @@ pub struct RenameSpec {
     pub tags: String,
     /// For which environment.
     pub needed: Option<NeededSpec>,
-    /// Globs.
+    /// Globs; else those of the patch.
+    #[serde(default)]
     pub paths: Vec<String>,
     /// The old name.
     pub from: String,
     /// The new one.
     pub to: String,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// A tree that has one of these brings the name from elsewhere.
+    #[serde(default)]
+    pub unless: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -236,7 +275,7 @@ pub struct RewriteSpec {
     pub unit: Option<String>,
     /// The file; or `paths`.
     pub file: Option<String>,
-    /// Globs; or `file`.
+    /// Globs; or `file`; else those of the patch.
     #[serde(default)]
     pub paths: Vec<String>,
     /// Patterns, any of which must go.
@@ -255,11 +294,17 @@ pub struct RewriteSpec {
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Only files that hold one of these.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Code that may stand there instead of `replace`; each counts as a place that is done.
     #[serde(default)]
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }
@@ -273,6 +318,12 @@ pub struct WhereSpec {
     /// It is none of these patterns.
     #[serde(default)]
     pub not: Vec<String>,
+    /// One of these patterns stands in the function around and speaks of the same name.
+    #[serde(default)]
+    pub declared: Vec<String>,
+    /// The type that a declaration in sight gives it matches.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

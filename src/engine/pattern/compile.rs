@@ -92,37 +92,58 @@ impl Pattern {
         Self { words: words(&nodes), nodes, text: self.text.clone(), language: self.language }
     }
 
+    /// The functions, macros and types that it speaks of by name: `THCudaMalloc`, `cub::CTA_SYNC`.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.nodes.iter().for_each(|node| collect_names(node, &mut names));
+        names
+    }
+
     /// Whether a file can hold a match at all, judged without parsing it.
     pub fn may_match(&self, bytes: &[u8]) -> bool {
         self.words.iter().all(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
     }
 }
 
-/// The code around a pattern that makes it a whole file, and the kind of node whose children it then is.
+/// The code around a pattern that makes it a whole file, and where the pattern then is.
 struct Frame {
     before: &'static str,
     after: &'static str,
     container: &'static str,
-    unwrap: bool,
+    take: Take,
+}
+
+/// What of the container is the pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Take {
+    /// Its children.
+    Children,
+    /// Its children; of a single statement, the expression.
+    Expression,
+    /// Itself.
+    Whole,
 }
 
 fn frames(language: Language, text: &str) -> Vec<Frame> {
-    let frame = |before, after, container, unwrap| Frame { before, after, container, unwrap };
-    let elements = text.ends_with(',');
+    let frame = |before, after, container, take| Frame { before, after, container, take };
+    let (elements, bases) = (text.ends_with(','), text.starts_with(':') && !text.starts_with("::"));
     match language {
-        Language::Python if elements => vec![frame("[", "]", "list", false)],
-        Language::Python => vec![frame("", "\n", "module", true)],
-        Language::Cpp if elements => vec![frame("void f() { x = {", "}; }", "initializer_list", false)],
+        Language::Python if elements => vec![frame("[", "]", "list", Take::Children)],
+        Language::Python => vec![frame("", "\n", "module", Take::Expression)],
+        Language::Cpp if elements => {
+            vec![frame("void f() { x = {", "}; }", "initializer_list", Take::Children)]
+        }
+        Language::Cpp if bases => vec![frame("struct S ", " {};", "base_class_clause", Take::Whole)],
         Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
             vec![
-                frame("void f() {\n", "\n}", "compound_statement", false),
-                frame("", "\n", "translation_unit", false),
+                frame("void f() {\n", "\n}", "compound_statement", Take::Children),
+                frame("", "\n", "translation_unit", Take::Children),
             ]
         }
         Language::Cpp => {
             vec![
-                frame("void f() {\n", ";\n}", "compound_statement", true),
-                frame("", "\n", "translation_unit", true),
+                frame("void f() {\n", ";\n}", "compound_statement", Take::Expression),
+                frame("", "\n", "translation_unit", Take::Expression),
             ]
         }
     }
@@ -140,8 +161,9 @@ impl Frame {
         let children: Vec<Node<'_>> =
             significant_children(container).into_iter().filter(Node::is_named).collect();
         match children.as_slice() {
+            _ if self.take == Take::Whole => Some(vec![convert(&parsed, container)]),
             [] => None,
-            [only] if self.unwrap => Some(vec![convert(&parsed, without_statement(*only))]),
+            [only] if self.take == Take::Expression => Some(vec![convert(&parsed, without_statement(*only))]),
             several => Some(several.iter().map(|node| convert(&parsed, *node)).collect()),
         }
     }
@@ -173,13 +195,43 @@ fn convert(parsed: &Parsed, node: Node<'_>) -> PatternNode {
     PatternNode::Branch { kind: Kind::of(node), children }
 }
 
-/// The range between the quotes of a string literal.
+/// The range between the quotes of a string literal, or between the brackets of an included header's name.
 pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> {
-    if !matches!(node.kind(), "string" | "string_literal") {
-        return None;
+    match node.kind() {
+        "string" | "string_literal" => {
+            let last = node.child_count().checked_sub(1)?;
+            Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+        }
+        "system_lib_string" => Some(node.start_byte() + 1..node.end_byte() - 1),
+        _ => None,
     }
-    let last = node.child_count().checked_sub(1)?;
-    Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+}
+
+fn collect_names(node: &PatternNode, names: &mut Vec<String>) {
+    match node {
+        PatternNode::Leaf { kind, text } if kind.name == "type_identifier" => names.push(text.clone()),
+        PatternNode::Branch { kind, .. } if kind.name == "qualified_identifier" => {
+            names.extend(whole_name(node))
+        }
+        PatternNode::Branch { kind, children } => {
+            if let (Some(callee @ PatternNode::Leaf { .. }), "call_expression") =
+                (children.first(), kind.name.as_str())
+            {
+                names.extend(whole_name(callee));
+            }
+            children.iter().for_each(|child| collect_names(child, names));
+        }
+        _ => {}
+    }
+}
+
+/// The text of a name, where no metavariable stands in it.
+fn whole_name(node: &PatternNode) -> Option<String> {
+    match node {
+        PatternNode::Leaf { text, .. } => Some(text.clone()),
+        PatternNode::Branch { children, .. } => children.iter().map(whole_name).collect(),
+        _ => None,
+    }
 }
 
 /// Texts that every match holds.
@@ -202,6 +254,8 @@ fn collect_words(node: &PatternNode, words: &mut Vec<String>) {
             Piece::Text(text) => add(text),
             Piece::Any(_) => {}
         }),
+        // The word of a directive may be written `#  include`.
+        PatternNode::Leaf { kind, .. } if kind.name.starts_with('#') => {}
         PatternNode::Leaf { text, .. } => add(text),
         PatternNode::Branch { children, .. } => children.iter().for_each(|child| collect_words(child, words)),
     }

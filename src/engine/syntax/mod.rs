@@ -1,13 +1,21 @@
-//! Source text as syntax trees: languages, macro bodies, branches of the preprocessor, and the style of a neighbour.
+//! Source text as syntax trees and as tokens: languages, macro bodies, branches of the preprocessor, the census of a
+//! name, and the style of a neighbour.
 
 pub mod branches;
+pub mod census;
 mod condition;
+mod constants;
+pub mod cuda;
+mod declared;
 mod indentation;
 pub mod language;
+pub mod lexed;
 pub mod macros;
 pub mod passes;
+mod reading;
 pub mod style;
 pub mod tokens;
+pub mod types;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

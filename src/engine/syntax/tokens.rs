@@ -203,7 +203,7 @@ impl Tokens<'_> {
 }
 
 /// Letters, digits, `_`, `$`, and whatever is no ASCII.
-fn is_word(byte: u8) -> bool {
+pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::request::UnknownArch;
 use crate::checkout::CheckoutError;
 use crate::checkout::target::TargetError;
+use crate::deliver::DeliverError;
 use crate::engine::ops::{OpError, Site};
 use crate::engine::patchset::bind::BindError;
 use crate::engine::patchset::load::LoadError;
@@ -20,6 +21,29 @@ pub enum Failure {
     /// The target was not found, read or written.
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
+    /// Something could not be delivered.
+    #[error(transparent)]
+    Deliver(#[from] DeliverError),
+    /// A series for upstream without the upstream's repository.
+    #[error("{label} lies in no git repository, and a series of commits needs one to stand on")]
+    NoRepository {
+        /// What was found.
+        label: String,
+    },
+    /// A remote that is not there.
+    #[error("{} has no remote `{name}`", repository.display())]
+    NoRemote {
+        /// What was typed.
+        name: String,
+        /// The repository.
+        repository: PathBuf,
+    },
+    /// A folder was given where an upstream is wanted.
+    #[error("{typed} is a path, and a series stands on a state of an upstream")]
+    PathForUpstream {
+        /// What was typed.
+        typed: String,
+    },
     /// A patch set cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -182,6 +206,18 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Failure::Checkout(error) => return error.hint(),
+            Failure::Deliver(error) => return error.hint(),
+            Failure::NoRepository { .. } => "--source git",
+            Failure::NoRemote { name, .. } => {
+                return Some(format!(
+                    "name an address, or the path ./{name}; or the clone that has it: --source DIR"
+                ));
+            }
+            Failure::PathForUpstream { typed } => {
+                return Some(format!(
+                    "name the upstream, and the clone as its source: mamba-ssm --source {typed}"
+                ));
+            }
             Failure::Load(_) => "correct that file; mambapatch explain gpu-arch shows one that works",
             Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
             Failure::Prove(error) => {

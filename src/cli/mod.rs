@@ -13,12 +13,15 @@ pub mod list;
 pub mod matrix;
 pub mod next;
 pub mod planned;
+pub mod pr;
 pub mod request;
+pub mod standing;
 pub mod style;
 pub mod tables;
 pub mod terminal;
 pub mod typed;
 pub mod unknown;
+pub mod vendor;
 
 use std::process::ExitCode;
 
@@ -67,6 +70,8 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Apply(args) => apply::apply(args, everywhere, terminal),
         Command::Diff(args) => diff::diff(args, everywhere, terminal),
         Command::Check(args) => diff::check(args, everywhere, terminal),
+        Command::Pr(args) => pr::pr(args, everywhere, terminal),
+        Command::Vendor(command) => vendor::vendor(command, everywhere, terminal),
         Command::Matrix(args) => matrix::matrix(args, everywhere, terminal),
         Command::List(args) => list::list(args, everywhere, terminal),
         Command::Explain(args) => explain::explain(args, everywhere, terminal),

@@ -111,6 +111,19 @@ pub fn diff(file: &FileDiff) -> String {
     text
 }
 
+/// A diff that is text already, with colours.
+pub fn diff_text(diff: &[u8]) -> String {
+    let text = String::from_utf8_lossy(diff);
+    let paint_line = |line: &str| match line.as_bytes() {
+        [b'+', b'+', ..] | [b'-', b'-', ..] | [b'd', ..] => paint(STRONG, line),
+        [b'@', ..] => paint(HUNK, line),
+        [b'+', ..] => paint(GOOD, line),
+        [b'-', ..] => paint(BAD, line),
+        _ => line.to_string(),
+    };
+    text.lines().map(|line| paint_line(line) + "\n").collect()
+}
+
 fn hunk_header(group: &[DiffOp]) -> String {
     let (Some(first), Some(last)) = (group.first(), group.last()) else { return String::new() };
     let range = |start: usize, end: usize| match end - start {

@@ -9,6 +9,8 @@
 //! - `patchsets/SET/FILE.toml`, if there are any: patch-set files of the case's own, beside or instead of the
 //!   shipped ones.
 
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -257,6 +257,9 @@ pub struct RenameSpec {
     /// What each changed file includes afterwards.
     #[serde(default)]
     pub include: Vec<String>,
+    /// A tree that has one of these brings the name from elsewhere.
+    #[serde(default)]
+    pub unless: Vec<String>,
 }
 
 /// `[[rewrite]]`

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
+use crate::engine::syntax::Language;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
 /// What a metavariable stands for at one place.
@@ -36,6 +37,7 @@ impl Bindings {
     /// These with one name more; `None` where it stands for another text already.
     fn with(&self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> Option<Self> {
         let Some(name) = name else { return Some(self.clone()) };
+        let range = with_stringizing(parsed, range);
         let text = String::from_utf8_lossy(&parsed.bytes[range.clone()]).into_owned();
         match self.0.get(name) {
             Some(bound) => same_code(&bound.text, &text).then(|| self.clone()),
@@ -45,6 +47,18 @@ impl Bindings {
                 Some(more)
             }
         }
+    }
+}
+
+/// The `#` before a parameter of a macro belongs to it; no tree shows it.
+fn with_stringizing(parsed: &Parsed, range: Range<usize>) -> Range<usize> {
+    let before = &parsed.bytes[..range.start];
+    let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let hash = before.len() - blanks;
+    match before[..hash] {
+        [.., b'#', b'#'] => range,
+        [.., b'#'] if parsed.language == Language::Cpp && !range.is_empty() => hash - 1..range.end,
+        _ => range,
     }
 }
 
@@ -333,7 +347,6 @@ fn ends(rest: &[Piece], content: Range<usize>, bytes: &[u8]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::syntax::Language;
 
     fn found(language: Language, pattern: &str, text: &str) -> Vec<Match> {
         let parsed = Parsed::new(language, text.as_bytes().into()).expect("parses");

@@ -1,6 +1,6 @@
 """Compiles the units that `cargo test --test compile` wrote down, many at once.
 
-    python3 elsewhere.py PLAN RESULTS [--only PROJECT,...] [--at-once N] [--limit SECONDS]
+    python3 elsewhere.py PLAN RESULTS [--only PROJECT,...] [--at-once N] [--seconds N] [--limit N]
     python3 elsewhere.py --keep RESULTS FOLDER
 
 PLAN is what MAMBAPATCH_COMPILE_PLAN named. RESULTS gets one JSON object a line; what it holds already is not compiled
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-LINES, LETTERS, SECONDS = 60, 500, 300
+LINES, LETTERS = 60, 500
 Json = Dict[str, Any]
 
 
@@ -75,10 +75,10 @@ class Compiler:
             command.append(argument)
         try:
             done = subprocess.run(
-                command, cwd=tree / work["folder"], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
+                command, cwd=tree / work["folder"], stdin=subprocess.DEVNULL, capture_output=True, timeout=self.options.seconds
             )
         except subprocess.TimeoutExpired:
-            return f"error: not done after {SECONDS} s\n"
+            return f"error: not done after {self.options.seconds:.0f} s\n"
         said = (done.stderr + done.stdout).decode(errors="replace")
         return errors_of(said, tree) if done.returncode else None
 
@@ -118,7 +118,8 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--only", default="", help="texts in the names of projects, comma separated")
     parser.add_argument("--at-once", type=int, default=16)
-    parser.add_argument("--limit", type=float, default=540)
+    parser.add_argument("--seconds", type=float, default=300, help="for one step")
+    parser.add_argument("--limit", type=float, default=540, help="seconds for all")
     options = parser.parse_args()
     compiler, units = Compiler(options), missing(options)
     print(f"{len(units)} units to compile", flush=True)

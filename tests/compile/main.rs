@@ -11,6 +11,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod chosen;
 mod closure;
 mod compiler;
 mod flags;
@@ -32,14 +33,23 @@ use measured::{Fate, Measured, measure};
 use trees::Trees;
 
 /// All units of these are compiled with `MAMBAPATCH_FULL=1`.
-const SDISTS: [(&str, &str); 8] = [
+const SDISTS: [(&str, &str); 17] = [
     ("DCNv2", "0.4"),
-    ("inplace-abn", "1.1.0"),
-    ("torch-points-kernels", "0.7.0"),
     ("auto-gptq", "0.7.1"),
-    ("mmcv", "2.2.0"),
-    ("flash-attn", "1.0.9"),
+    ("chamferdist", "1.0.3"),
     ("deepspeed", "0.16.9"),
+    ("flash-attn", "1.0.9"),
+    ("inplace-abn", "1.1.0"),
+    ("mmcv", "2.2.0"),
+    ("mmcv-full", "1.2.7"),
+    ("neural-renderer-pytorch", "1.1.3"),
+    ("pytorch-fast-transformers", "0.4.0"),
+    ("spatial-correlation-sampler", "0.0.8"),
+    ("torch-cluster", "1.4.5"),
+    ("torch-encoding", "1.2.1"),
+    ("torch-points-kernels", "0.7.0"),
+    ("torch-scatter", "1.3.2"),
+    ("torch-sparse", "0.4.3"),
     ("vllm", "0.4.2"),
 ];
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::compiler::{Step, key, steps};
+use super::harness::say;
 use super::trees::{Trees, copy};
 use super::units::units;
 
@@ -31,7 +32,9 @@ pub fn write(name: &str, trees: &Trees, folder: &Path) {
     for (side, tree) in [("before", trees.before()), ("after", trees.after())] {
         let place = format!("{name}/{side}");
         copy(&tree, &folder.join(&place));
-        for unit in units(&tree).units {
+        let found = units(&tree);
+        found.notes.iter().for_each(|note| say(&format!("{place}: {note}")));
+        for unit in found.units {
             let steps = steps(&unit);
             let key = key(&tree, &unit, &steps);
             let work =

@@ -113,8 +113,11 @@ pub fn files(tree: &Path) -> BTreeSet<String> {
 
 fn is_setup(tree: &Path, path: &str) -> bool {
     let mut parts: Vec<_> = path.split('/').collect();
-    let extension = || fs::read(tree.join(path)).is_ok_and(|text| contains(&text, "Extension"));
-    parts.pop() == Some("setup.py") && !parts.iter().any(|part| FOREIGN.contains(part)) && extension()
+    let builds = || {
+        let text = fs::read(tree.join(path)).unwrap_or_default();
+        ["Extension", "ext_modules"].iter().any(|word| contains(&text, word))
+    };
+    parts.pop() == Some("setup.py") && !parts.iter().any(|part| FOREIGN.contains(part)) && builds()
 }
 
 fn contains(bytes: &[u8], text: &str) -> bool {
@@ -190,22 +193,37 @@ pub fn below(folder: &str, path: &str) -> Option<String> {
     (!path.starts_with('/')).then(|| parts.join("/"))
 }
 
-/// The kernels of a tree without a setup.py for them: compiled at run time, or by CMake.
+/// The kernels of a tree without a setup.py for them, compiled at run time or by CMake, and the bindings beside them.
 fn alone(tree: &Path, files: &BTreeSet<String>) -> Vec<Unit> {
     let own = |path: &&String| !path.split('/').any(|part| FOREIGN.contains(&part) || part == "hip");
-    let kernels: Vec<&String> = files.iter().filter(own).filter(|path| path.ends_with(".cu")).collect();
-    let texts: Vec<Vec<u8>> =
-        kernels.iter().map(|path| fs::read(tree.join(path)).unwrap_or_default()).collect();
+    let texts: BTreeMap<&String, Vec<u8>> = files
+        .iter()
+        .filter(own)
+        .filter(|path| is_source(path))
+        .map(|path| (path, fs::read(tree.join(path)).unwrap_or_default()))
+        .collect();
     let included = |path: &str| {
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-        texts.iter().any(|text| contains(text, &format!("{name}\"")))
+        texts.values().any(|text| contains(text, &format!("{name}\"")))
     };
-    let units = kernels.iter().filter(|path| !included(path)).map(|path| {
-        let mut flags: Vec<String> = folders_around(path).map(|folder| format!("-I{folder}")).collect();
-        flags.extend(["--expt-relaxed-constexpr", "-std=c++17"].map(String::from));
-        Unit { folder: String::new(), path: path.to_string(), flags, with_cuda: true }
-    });
-    units.collect()
+    let folder = |path: &str| Path::new(path).parent().map(Path::to_path_buf);
+    let kernels = texts.keys().filter(|path| path.ends_with(".cu"));
+    let folders: BTreeSet<_> = kernels.filter_map(|path| folder(path)).collect();
+    let binding = |path: &str, text: &[u8]| {
+        contains(text, "torch/") && folder(path).is_some_and(|folder| folders.contains(&folder))
+    };
+    let wanted = texts.iter().filter(|(path, text)| path.ends_with(".cu") || binding(path, text));
+    wanted.filter(|(path, _)| !included(path)).map(|(path, _)| as_torch_does(path)).collect()
+}
+
+/// A unit with the headers around it.
+fn as_torch_does(path: &str) -> Unit {
+    let mut flags: Vec<String> = folders_around(path).map(|folder| format!("-I{folder}")).collect();
+    if path.ends_with(".cu") {
+        flags.push("--expt-relaxed-constexpr".to_string());
+    }
+    flags.push("-std=c++17".to_string());
+    Unit { folder: String::new(), path: path.to_string(), flags, with_cuda: true }
 }
 
 /// The folders from that of a file up to the tree's, and those of headers beside each.

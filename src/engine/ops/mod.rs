@@ -3,6 +3,7 @@
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
 pub mod continuation;
+mod file_plan;
 pub mod files;
 pub mod gencode;
 pub mod include;
@@ -321,7 +322,7 @@ impl Op {
             Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
             Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
-            Op::AnyGencode(op) => plan_any_gencode(op, sources, aim),
+            Op::AnyGencode(op) => op.plan(sources, aim),
             Op::Insert(op) => op.plan(sources),
         }
     }
@@ -373,30 +374,6 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
         if !plan.edits.is_empty() {
             whole.edits.insert(path.to_string(), plan.edits);
         }
-    }
-    whole.conclude(how, reported);
-    Ok(whole)
-}
-
-fn plan_any_gencode(op: &AnyGencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-    let nothing = "no statement adds an architecture to a list".to_string();
-    let mut whole = OpPlan::of(Outcome::NotApplicable { why: nothing });
-    let (mut how, mut reported) = (Vec::new(), Vec::new());
-    for (path, bytes) in op.files.of(sources).filter(|(_, bytes)| op.may_hold(bytes)) {
-        let Some(parsed) = parse(sources, path)? else { continue };
-        let plan = op.plan(parsed, aim.wish, aim.toolchain);
-        let site = |line| Site { path: path.to_string(), line, text: line_text(bytes, line) };
-        whole.sites.extend(plan.lines.into_iter().map(site));
-        let of_file = |text: String| format!("{path} {text}");
-        how.extend(plan.how.into_iter().map(of_file));
-        whole.remarks.extend(plan.remarks.into_iter().map(of_file));
-        reported.extend(plan.reported.into_iter().map(of_file));
-        if !plan.edits.is_empty() {
-            whole.edits.insert(path.to_string(), plan.edits);
-        }
-    }
-    if !whole.sites.is_empty() {
-        whole.outcome = Outcome::AlreadySatisfied { why: aim.satisfied() };
     }
     whole.conclude(how, reported);
     Ok(whole)

@@ -426,9 +426,14 @@ impl At<'_> {
         let language = self.language(&globs)?;
         let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
+        let find = self.patterns("find", language, &spec.find)?;
+        if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
+        {
+            return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
+        }
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
-            find: self.patterns("find", language, &spec.find)?,
+            find,
             replace: spec.replace.as_ref().map(|text| Template::new(text)),
             replaced: replaced.map(|text| self.pattern("replace", language, text)).transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,

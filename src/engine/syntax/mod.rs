@@ -4,6 +4,7 @@
 pub mod branches;
 pub mod census;
 mod condition;
+mod constants;
 pub mod cuda;
 mod declared;
 mod indentation;

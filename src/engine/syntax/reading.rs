@@ -91,19 +91,19 @@ impl Reading {
         self.tree.root_node()
     }
 
-    /// All nodes, each before its children: of the file, of its macro bodies, and of branches that the tree of the file
-    /// does not show. A node that enters is one for which `enter` holds; what lies below the others is left out.
+    /// All nodes for which `enter` holds all the way down, each before its children: of the file, of its macro bodies, and
+    /// of branches that the tree of the file does not show.
     pub fn nodes<'t>(&'t self, enter: impl Fn(Node<'t>) -> bool + Clone) -> impl Iterator<Item = Node<'t>> {
-        let roots = std::iter::once(self.root()).chain(self.bodies.iter().map(Body::root));
-        let first = roots.flat_map({
-            let enter = enter.clone();
-            move |root| descendants_where(root, enter.clone())
+        let (in_body, in_branch) = (enter.clone(), enter.clone());
+        let bodies = self.bodies.iter().flat_map(move |body| {
+            let enter = in_body.clone();
+            descendants_where(body.root(), move |node| body.touches(node) && enter(node))
         });
         let others = self.others.iter().flat_map(move |other| {
-            let enter = enter.clone();
+            let enter = in_branch.clone();
             descendants_where(other.tree.root_node(), move |node| other.touches(node) && enter(node))
         });
-        first.chain(others)
+        descendants_where(self.root(), enter).chain(bodies).chain(others)
     }
 
     /// The smallest named node that holds a stretch, in the tree that shows it.

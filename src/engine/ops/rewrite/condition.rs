@@ -29,6 +29,19 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// What it asks for, in words.
+    pub(super) fn told(&self) -> String {
+        let patterns = |word: &str, patterns: &[Pattern]| {
+            let texts: Vec<String> = patterns.iter().map(|pattern| format!("`{}`", pattern.text)).collect();
+            (!texts.is_empty()).then(|| format!("{word} {}", texts.join(", ")))
+        };
+        let regex = self.regex.as_ref().map(|regex| format!("matches {}", regex.as_str()));
+        let unused = self.unused.then(|| "is used nowhere else".to_string());
+        let asked =
+            [regex, patterns("is not", &self.not), patterns("is declared by", &self.declared), unused];
+        format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
     /// Whether a match is one at all. That a name is still used is no matter of this.
     pub fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
         let Some(bound) = found.bindings.get(&self.name) else { return true };

@@ -85,8 +85,9 @@ impl RewriteOp {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let mut done = 0;
         let mut cured = None;
-        let own = self.own_names(sources, ground.passes);
-        for (path, bytes) in self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)) {
+        let files: Vec<_> = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)).collect();
+        let own = if files.is_empty() { Vec::new() } else { self.own_names(sources, ground.passes) };
+        for (path, bytes) in files {
             let Some(parsed) = parse(sources, path)? else { continue };
             if let Some(found) = first_of(&self.unless, parsed) {
                 cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
@@ -249,6 +250,7 @@ impl RewriteOp {
         code(find)
             .into_iter()
             .chain(replace)
+            .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
             .chain(include)
             .chain(expect)

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use tree_sitter::Node;
 
 use super::{bodies, views};
 use crate::engine::pattern::Pattern;
@@ -106,6 +107,19 @@ fn macros_that_are_statements_are_read() {
 }
 
 #[test]
+fn a_function_whose_name_looks_like_a_macro_keeps_its_parameters() {
+    let text = "inline int GET_BLOCKS(const int N, float) { return N; }\n\
+                __global__ void ARF_kernel(const long n, const uint8 k) { CALL(float); }\n";
+    assert_eq!(found(text, "return N;"), ["return N;"]);
+    let view = first_view(text);
+    assert!(
+        view.contains("(const int N, float)") && view.contains("(const long n, const uint8 k)"),
+        "{view}"
+    );
+    is_read(&[text]);
+}
+
+#[test]
 fn what_only_seems_to_be_there_is_not_shown() {
     let text = "void f() { D(x, \"n\", g(); ) }\nvoid g() {\n  CHECK(a)\n  h(); }\n";
     let parsed = parse(text);
@@ -164,6 +178,15 @@ fn bodies_of_macros_are_read() {
     assert_eq!(places, ["x.type()", "n.type()", "b.type()", "c.type()", "d_##a.type()", "a ## _e.type()"]);
     assert_eq!(found(text, "AT_CHECK($$$A)").len(), 1);
     assert_eq!(found(text, "return __VA_ARGS__();").len(), 1);
+}
+
+#[test]
+fn the_frame_of_a_macro_body_is_no_code() {
+    let parsed = parse("#define A(xyz) xyz(1); g()\n#define B } f(h\n");
+    let text = |node: Node<'_>| parsed.text(node);
+    let names =
+        parsed.nodes().filter(|node| node.kind() == "identifier" && node.child_count() == 0).map(text);
+    assert_eq!(names.collect::<Vec<_>>(), ["A", "xyz", "B", "xyz", "g", "f", "h"]);
 }
 
 #[test]

@@ -112,6 +112,7 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
     match language {
         Language::Python if elements => vec![frame("[", "]", "list", false)],
         Language::Python => vec![frame("", "\n", "module", true)],
+        Language::Cmake => vec![frame("", "\n", "source_file", true)],
         Language::Cpp if elements => vec![frame("void f() { x = {", "}; }", "initializer_list", false)],
         Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
             vec![

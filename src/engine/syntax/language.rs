@@ -13,13 +13,18 @@ pub enum Language {
     Python,
     /// C++ and CUDA: `.cpp .cc .cu .cuh .h .hpp …`
     Cpp,
+    /// `CMakeLists.txt`, `.cmake`
+    Cmake,
 }
 
 impl Language {
     /// By the ending of a path; `None` where no grammar reads it.
     pub fn of_path(path: &str) -> Option<Self> {
-        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        let name = path.rsplit('/').next()?;
+        let (_, ending) = name.rsplit_once('.')?;
         match ending {
+            "cmake" => Some(Self::Cmake),
+            "txt" if name == "CMakeLists.txt" => Some(Self::Cmake),
             "py" | "pyi" => Some(Self::Python),
             "cpp" | "cc" | "cxx" | "c" | "cu" | "cuh" | "h" | "hh" | "hpp" | "hxx" | "inl" => Some(Self::Cpp),
             _ => None,
@@ -30,13 +35,14 @@ impl Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+            Self::Cmake => tree_sitter_cmake::LANGUAGE.into(),
         }
     }
 
     /// What begins a comment that goes to the end of the line.
     pub fn line_comment(self) -> &'static str {
         match self {
-            Self::Python => "#",
+            Self::Python | Self::Cmake => "#",
             Self::Cpp => "//",
         }
     }
@@ -73,7 +79,7 @@ impl Parsed {
         let text = readable(&bytes);
         let tree = language.parser().parse(text.as_ref(), None).ok_or(ParseFailed)?;
         let bodies = match language {
-            Language::Python => Vec::new(),
+            Language::Python | Language::Cmake => Vec::new(),
             Language::Cpp => macros::parse_bodies(&tree, &text),
         };
         Ok(Self { language, bytes, tree, bodies, wrong: OnceLock::new() })
@@ -244,6 +250,8 @@ mod tests {
     fn languages_go_by_the_ending() {
         assert_eq!(Language::of_path("csrc/a.b/scan.cuh"), Some(Language::Cpp));
         assert_eq!(Language::of_path("setup.py"), Some(Language::Python));
+        assert_eq!(Language::of_path("csrc/CMakeLists.txt"), Some(Language::Cmake));
+        assert_eq!(Language::of_path("requirements.txt"), None);
         assert_eq!(Language::of_path("a.py/Makefile"), None);
     }
 }

@@ -192,6 +192,9 @@ fn recognised(mut target: Target, upstreams: &[UpstreamInfo]) -> Target {
     let url = found.and_then(|upstream| upstream.git_url.clone());
     target.upstream = found.map(|upstream| upstream.id.clone());
     target.places.git_url = url;
-    target.label = label(target.upstream.as_deref(), &target.version, &target.reference);
+    target.label = match &target.upstream {
+        Some(id) => label(Some(id), &target.version, &target.reference),
+        None => target.origin.name(),
+    };
     target
 }

@@ -43,6 +43,20 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// The name of the folder or archive.
+    pub fn name(&self) -> String {
+        let path = match self {
+            Origin::Commit { repository: path, .. }
+            | Origin::WorkTree { folder: path, .. }
+            | Origin::Folder { folder: path } => path.as_path(),
+            Origin::Sdist { file_name } => Path::new(file_name),
+        };
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    }
+}
+
 /// A target that was found. Nothing was written for it but the cache.
 #[derive(Debug)]
 pub struct Target {
@@ -203,7 +217,7 @@ impl Target {
 
 /// How a state of an upstream is called.
 pub(super) fn label(upstream: Option<&str>, version: &SourceVersion, reference: &str) -> String {
-    let name = upstream.unwrap_or("unknown source");
+    let name = upstream.unwrap_or("source");
     match version {
         SourceVersion::Release(tag) => format!("{name} v{tag}"),
         SourceVersion::After(tag) => format!("{name} {reference} (after v{tag})"),

@@ -10,7 +10,7 @@ use super::planned::{Planned, asked, planned};
 use super::style::{GOOD, STRONG, paint};
 use super::terminal::Terminal;
 use super::{Answer, json as documents};
-use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin, Target};
+use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin};
 use crate::engine::arch::Code;
 use crate::engine::patchset::select::Request;
 use crate::engine::plan::PatchPlan;
@@ -84,7 +84,7 @@ fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.
 fn branch_name(planned: &Planned<'_>) -> String {
     let request = planned.bound.request;
-    let mut parts = vec![state(&planned.target, &planned.bound.upstream.tag_prefix)];
+    let mut parts = vec![state(planned)];
     let wish = &request.wish;
     let named = |prefix: &'static str, codes: &[Code]| {
         codes.iter().map(|code| format!("{prefix}{}", code.to_string().replace('_', ""))).collect::<Vec<_>>()
@@ -100,9 +100,11 @@ fn branch_name(planned: &Planned<'_>) -> String {
 }
 
 /// The tag, else the commit: a branch moves on, and its name would say nothing.
-fn state(target: &Target, tag_prefix: &str) -> String {
+fn state(planned: &Planned<'_>) -> String {
+    let target = &planned.target;
+    let prefix = planned.bound.upstream.project.as_ref().map_or("v", |project| &project.tag_prefix);
     match (&target.version, &target.origin) {
-        (SourceVersion::Release(tag), _) => format!("{tag_prefix}{tag}"),
+        (SourceVersion::Release(tag), _) => format!("{prefix}{tag}"),
         (_, Origin::Commit { commit, .. } | Origin::WorkTree { commit, .. }) => {
             commit.chars().take(12).collect()
         }

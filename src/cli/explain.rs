@@ -72,8 +72,10 @@ fn text(upstream: &Upstream, patch: &Patch, ops: &[&PatchOp]) -> String {
     let mut rows = vec![
         vec!["wanted".to_string(), wanted(&patch.wanted)],
         vec!["upstream".to_string(), patch.upstream_status.to_string()],
-        vec!["tested through".to_string(), format!("v{}", upstream.tested_through)],
     ];
+    if upstream.project.is_some() {
+        rows.push(vec!["tested through".to_string(), upstream.tested_through()]);
+    }
     if !patch.references.is_empty() {
         rows.push(vec!["references".to_string(), patch.references.join(", ")]);
     }
@@ -135,7 +137,7 @@ fn document(upstream: &Upstream, patch: &Patch, ops: &[&PatchOp]) -> Value {
         "references": patch.references,
         "wanted": wanted(&patch.wanted),
         "upstream-status": patch.upstream_status.to_string(),
-        "tested-through": upstream.tested_through.to_string(),
+        "tested-through": documents::tested_through(upstream),
         "ops": ops.iter().map(op).collect::<Vec<_>>(),
     })
 }

@@ -73,6 +73,12 @@ pub enum Failure {
         /// Each upstream, and what would tell it.
         known: Vec<String>,
     },
+    /// Releases of a set that knows none.
+    #[error("{set} is for trees of no known upstream, and knows no releases")]
+    NoReleases {
+        /// The set.
+        set: String,
+    },
     /// A name that no upstream has.
     #[error("there is no upstream `{name}`")]
     UnknownUpstream {
@@ -101,8 +107,8 @@ pub struct Unplanned {
     pub error: PlanError,
     /// The patch set.
     pub set: String,
-    /// The newest release that it was tested on.
-    pub through: String,
+    /// The newest release that it was tested on; none where it knows no releases.
+    pub through: Option<String>,
     /// What the target is.
     pub label: String,
 }
@@ -160,6 +166,7 @@ impl Failure {
             Failure::NotRecognised { .. } => {
                 "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
             }
+            Failure::NoReleases { .. } => "name a folder: mambapatch check ./some-extension --host",
             Failure::BelowFloor { floor, .. } => return Some(format!("--cuda {floor}")),
             Failure::TooLarge { path, .. } => {
                 return Some(format!("see what {path} is, or name a release: v2.2.4"));
@@ -254,7 +261,8 @@ fn plan_report(unplanned: &Unplanned) -> Report {
         OpError::NoAnchor(missing) => {
             report.site = missing.nearest.clone();
             report.notes.push(format!("looked for\n{}", indented(&missing.looked_for)));
-            report.notes.push(format!("patch set {set} is tested through v{through}"));
+            let tested = through.iter().map(|through| format!("patch set {set} is tested through {through}"));
+            report.notes.extend(tested);
         }
         OpError::CannotEdit { site, .. } => {
             report.site = Some(site.clone());

@@ -6,6 +6,7 @@ use super::failure::Report;
 use super::planned::Planned;
 use crate::engine::ops::Site;
 use crate::engine::ops::gencode::Compiled;
+use crate::engine::patchset::Upstream;
 use crate::engine::plan::effect::EffectRow;
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, PatchPlan};
@@ -75,6 +76,11 @@ fn effect(row: &EffectRow) -> Value {
             .collect::<Vec<_>>()
     };
     json!({ "cuda": row.toolkit.to_string(), "before": flags(&row.before), "after": flags(&row.after) })
+}
+
+/// The newest release that a set was tested on; `null` for the fallback.
+pub fn tested_through(upstream: &Upstream) -> Value {
+    upstream.project.as_ref().map(|project| project.tested_through.to_string()).into()
 }
 
 /// A document as it is printed.

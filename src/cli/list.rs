@@ -11,7 +11,7 @@ use super::planned::{infos, options, patch_sets};
 use super::style::{DIM, STRONG, columns, paint};
 use super::terminal::Terminal;
 use crate::checkout::Releases;
-use crate::engine::patchset::{PatchSets, Upstream};
+use crate::engine::patchset::{Patch, PatchSets, Upstream};
 use crate::engine::tag::Tag;
 
 /// Lists what is known.
@@ -64,23 +64,39 @@ fn releases(
     }
 }
 
+/// One line an upstream, the fallback last.
 fn upstreams(sets: &PatchSets) -> String {
     let head = ["upstream", "tested through", "patches"].map(|cell| paint(DIM, cell)).to_vec();
     let row = |upstream: &Upstream| {
-        let patches: Vec<&str> =
-            upstream.patches.iter().filter_map(|patch| patch.id.rsplit('/').next()).collect();
-        vec![paint(STRONG, &upstream.id), format!("v{}", upstream.tested_through), patches.join(" ")]
+        vec![paint(STRONG, &upstream.id), upstream.tested_through(), patch_names(upstream).join(" ")]
     };
-    columns(&std::iter::once(head).chain(sets.upstreams.iter().map(row)).collect::<Vec<_>>(), "")
+    let (known, fallback): (Vec<&Upstream>, Vec<&Upstream>) =
+        sets.upstreams.iter().partition(|upstream| upstream.project.is_some());
+    let rows = known.into_iter().chain(fallback).map(row);
+    columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), "")
+}
+
+/// The own patches by name; `SET/*` for a set that is used.
+fn patch_names(upstream: &Upstream) -> Vec<String> {
+    let name = |patch: &Patch| match patch.id.split_once('/') {
+        Some((set, name)) if set == upstream.id => name.to_string(),
+        Some((set, _)) => format!("{set}/*"),
+        None => patch.id.clone(),
+    };
+    let mut names: Vec<String> = upstream.patches.iter().map(name).collect();
+    names.dedup();
+    names
 }
 
 fn one(upstream: &Upstream, tags: &[Tag]) -> String {
-    let mut text = format!("{}  {}\n", paint(STRONG, &upstream.id), upstream.url);
-    text.push_str(&format!(
-        "  tested through v{}\n\n{}\n",
-        upstream.tested_through,
-        paint(STRONG, "patches")
-    ));
+    let (what, tested) = match &upstream.project {
+        Some(project) => (project.url.as_str(), format!("tested through v{}", project.tested_through)),
+        None => {
+            ("any source tree that is no known upstream's", "name a folder: ./some-extension".to_string())
+        }
+    };
+    let head = paint(STRONG, "patches");
+    let mut text = format!("{}  {what}\n  {tested}\n\n{head}\n", paint(STRONG, &upstream.id));
     let rows: Vec<Vec<String>> = upstream
         .patches
         .iter()
@@ -98,15 +114,15 @@ fn one(upstream: &Upstream, tags: &[Tag]) -> String {
 }
 
 fn upstream_document(upstream: &Upstream) -> Value {
-    let patch = |patch: &crate::engine::patchset::Patch| {
+    let patch = |patch: &Patch| {
         json!({ "id": patch.id, "title": patch.title, "wanted": wanted(&patch.wanted),
             "upstream-status": patch.upstream_status.to_string() })
     };
     json!({
         "id": upstream.id,
-        "url": upstream.url,
-        "distribution": upstream.distribution,
-        "tested-through": upstream.tested_through.to_string(),
+        "url": upstream.project.as_ref().map(|project| &project.url),
+        "distribution": upstream.project.as_ref().map(|project| &project.distribution),
+        "tested-through": documents::tested_through(upstream),
         "patches": upstream.patches.iter().map(patch).collect::<Vec<_>>(),
     })
 }

@@ -76,6 +76,9 @@ pub fn matrix(
 ) -> Result<Answer, Failure> {
     let asked = asked(&args.wish, everywhere, terminal)?;
     let upstream = find(&asked.sets, &args.upstream)?;
+    if upstream.project.is_none() {
+        return Err(Failure::NoReleases { set: upstream.id.clone() });
+    }
     check_floor(upstream, &asked.request)?;
     let infos = infos(&asked.sets);
     let info = infos.iter().find(|info| info.id == upstream.id);
@@ -224,7 +227,7 @@ fn document(upstream: &Upstream, patches: &[String], rows: &[Row]) -> Value {
     };
     json!({
         "upstream": upstream.id,
-        "tested-through": upstream.tested_through.to_string(),
+        "tested-through": documents::tested_through(upstream),
         "releases": rows.iter().map(row).collect::<Vec<_>>(),
     })
 }

@@ -15,6 +15,7 @@ pub mod style;
 pub mod tables;
 pub mod terminal;
 pub mod typed;
+pub mod unknown;
 
 use std::process::ExitCode;
 

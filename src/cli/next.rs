@@ -5,6 +5,7 @@ use std::path::Path;
 use super::apply::parameters;
 use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
+use super::unknown;
 use crate::checkout::Checkout;
 use crate::engine::patchset::select::{Request, is_for};
 use crate::engine::patchset::{Upstream, WorksWith};
@@ -12,6 +13,10 @@ use crate::engine::tag::SourceVersion;
 
 /// The commands, one a line, with their reasons.
 pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
+    if planned.bound.upstream.project.is_none() {
+        // What was read once can be read again; if not, the patched tree is there all the same.
+        return unknown::steps(&planned.target, checkout).unwrap_or_default();
+    }
     let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
     let mut text = format!("\n{}\n", paint(STRONG, "next"));
     if !planned.target.carries_kernels() {
@@ -50,7 +55,7 @@ pub fn unpatched(planned: &Planned<'_>) -> Option<String> {
         return None;
     }
     let upstream = planned.bound.upstream;
-    let name = &upstream.distribution;
+    let name = &upstream.project.as_ref()?.distribution;
     let pip = build(upstream, &planned.bound.version)
         .replace("--no-deps .", &format!("--no-deps --no-binary {name} '{name}=={tag}'"));
     let why = paint(DIM, "    # compiles this release as it is: nothing of it needs a patch");

@@ -6,6 +6,7 @@ use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
+use super::unknown;
 use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
@@ -14,7 +15,7 @@ use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::Texts;
 use crate::engine::patchset::select::Request;
-use crate::engine::patchset::{PatchSets, Upstream, shipped};
+use crate::engine::patchset::{PatchSets, Project, Upstream, shipped};
 use crate::engine::plan::plan;
 use crate::engine::plan::prove::ProvedPlan;
 use crate::engine::source::Sources;
@@ -44,7 +45,7 @@ impl Planned<'_> {
     /// What the person should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.bound.notes.clone();
-        if !self.target.carries_kernels() {
+        if self.bound.upstream.project.is_some() && !self.target.carries_kernels() {
             let label = &self.target.label;
             notes.push(format!("{label} carries no kernels (.cu), so it cannot be compiled; git has them"));
         }
@@ -97,20 +98,21 @@ fn name_of(file: &Path) -> String {
 
 /// What the edge needs to know of the upstreams.
 pub fn infos(sets: &PatchSets) -> Vec<UpstreamInfo> {
-    let recognise = |upstream: &Upstream| {
-        let rules = upstream.recognise.iter();
+    let recognise = |project: &Project| {
+        let rules = project.recognise.iter();
         rules.map(|rule| Recognise { file: rule.file.clone(), pattern: rule.pattern.clone() }).collect()
     };
-    sets.upstreams
-        .iter()
-        .map(|upstream| UpstreamInfo {
+    let info = |upstream: &Upstream| {
+        let project = upstream.project.as_ref()?;
+        Some(UpstreamInfo {
             id: upstream.id.clone(),
-            distribution: upstream.distribution.clone(),
-            git_url: Some(upstream.url.clone()),
-            recognise: recognise(upstream),
-            tag_prefix: upstream.tag_prefix.clone(),
+            distribution: project.distribution.clone(),
+            git_url: Some(project.url.clone()),
+            recognise: recognise(project),
+            tag_prefix: project.tag_prefix.clone(),
         })
-        .collect()
+    };
+    sets.upstreams.iter().filter_map(info).collect()
 }
 
 /// How sources are looked for.
@@ -130,15 +132,26 @@ pub fn planned<'a>(
     asked: &'a Asked,
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
+    if let Some(set) = asked.sets.fallback().filter(|set| set.id == args.target) {
+        return Err(Failure::NoReleases { set: set.id.clone() });
+    }
     let upstreams = infos(&asked.sets);
     let options = options(&args.source, everywhere);
     let spec = TargetSpec::parse(&args.target, &upstreams, &options.default_upstream)?;
     let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
-    let upstream = target.upstream.as_ref().and_then(|id| asked.sets.upstream(id));
+    let upstream = match &target.upstream {
+        Some(id) => asked.sets.upstream(id),
+        None => asked.sets.fallback(),
+    };
     let upstream = upstream.ok_or_else(|| not_recognised(&target, &asked.sets))?;
     check_floor(upstream, &asked.request)?;
-    let bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
-    let proved = prove(&target, &bound)?;
+    let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
+    let mut sources = read(&target, upstream)?;
+    if upstream.project.is_none() {
+        bound.notes.extend(unknown::notes(&target, upstream, &sources, &upstreams)?);
+        bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
+    }
+    let proved = prove(&target, &bound, &sources)?;
     Ok(Planned { target, bound, proved })
 }
 
@@ -154,20 +167,24 @@ pub fn check_floor(upstream: &Upstream, request: &Request) -> Result<(), Failure
 /// The largest file that is parsed: ten times the largest source that an upstream has.
 const LARGEST: usize = 4 << 20;
 
+/// The files that the patches of a set look at.
+fn read(target: &Target, upstream: &Upstream) -> Result<Sources, Failure> {
+    let files = Files::new(&upstream.globs());
+    Ok(target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?)
+}
+
 /// Plans and proves what is bound on the sources of a target.
-pub fn prove(target: &Target, bound: &Bound<'_>) -> Result<ProvedPlan, Failure> {
-    let files = Files::new(&bound.upstream.globs());
-    let sources = target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?;
-    check_size(&sources)?;
+pub fn prove(target: &Target, bound: &Bound<'_>, sources: &Sources) -> Result<ProvedPlan, Failure> {
+    check_size(sources)?;
     let failed = |error| {
         Failure::Plan(Box::new(Unplanned {
             error,
             set: bound.upstream.id.clone(),
-            through: bound.upstream.tested_through.to_string(),
+            through: bound.upstream.project.as_ref().map(|_| bound.upstream.tested_through()),
             label: target.label.clone(),
         }))
     };
-    let plan = plan(bound, &sources).map_err(failed)?;
+    let plan = plan(bound, sources).map_err(failed)?;
     Ok(plan.prove(bound)?)
 }
 
@@ -204,7 +221,7 @@ pub fn asked(
 
 fn not_recognised(target: &Target, sets: &PatchSets) -> Failure {
     let known = |upstream: &Upstream| {
-        let rules = upstream.recognise.iter();
+        let rules = upstream.project.iter().flat_map(|project| &project.recognise);
         let rules: Vec<String> =
             rules.map(|rule| format!("`{}` in {}", rule.pattern.as_str(), rule.file)).collect();
         format!("{} is known by {}", upstream.id, rules.join(" and "))

@@ -60,7 +60,7 @@ fn what_is_known() {
     ]);
     world
         .run(&["list", "nope"])
-        .fails(&["there is no upstream `nope`", "hint: there are causal-conv1d, mamba-ssm"]);
+        .fails(&["there is no upstream `nope`", "hint: there are any-extension, causal-conv1d, mamba-ssm"]);
     let bare = World::bare();
     let run = bare.run_without_trace(&["list", "mamba-ssm"]).exits(0).shows(&["mamba-ssm/gpu-arch"]);
     run.says(&["note: its releases are not known: "]);

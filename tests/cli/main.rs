@@ -11,4 +11,5 @@ mod private;
 mod refused;
 mod setups;
 mod sources;
+mod unknown;
 mod world;

@@ -50,7 +50,7 @@ fn a_new_upstream_from_end_to_end() {
     world.run(&with_sets(&["apply", "./tiny", "--patch", "tiny/call"])).exits(0).says(&["nothing to do"]);
     world
         .run_without_trace(&["check", "./tiny", "--patch", "call"])
-        .fails(&["is not recognised", "--patchsets DIR"]);
+        .fails(&["any-extension has no patch `call`"]);
 }
 
 #[test]

@@ -7,12 +7,12 @@ use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
 use super::schema::{
-    GencodeSpec, InsertSpec, ListSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
-    UpstreamFile, WhereSpec,
+    FallbackFile, FormSpec, GencodeSpec, InsertSpec, ListSpec, NeededSpec, PatchFile, PositionSpec,
+    RenameSpec, RewriteSpec, UpstreamFile, WhereSpec,
 };
 use super::{
-    Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Recognise, Upstream, UpstreamStatus, Wanted,
-    WorksWith,
+    Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Project, Recognise, Upstream, UpstreamStatus,
+    Wanted, WorksWith,
 };
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
@@ -89,39 +89,69 @@ impl Texts {
     pub fn load(&self) -> Result<PatchSets, LoadError> {
         let names: BTreeSet<&str> = self.files.keys().filter_map(|path| path.split('/').next()).collect();
         let sets = names.into_iter().filter(|set| self.files.contains_key(&format!("{set}/upstream.toml")));
-        let upstreams = sets.map(|set| self.upstream(set)).collect::<Result<_, _>>()?;
-        Ok(PatchSets { upstreams })
+        let upstreams: Vec<Upstream> = sets.map(|set| self.upstream(set)).collect::<Result<_, _>>()?;
+        let mut fallbacks = upstreams.iter().filter(|upstream| upstream.project.is_none()).skip(1);
+        match fallbacks.next() {
+            Some(second) => Err(At { file: &format!("{}/upstream.toml", second.id) }
+                .wrong("fallback", "another set is the fallback already")),
+            None => Ok(PatchSets { upstreams }),
+        }
     }
 
     fn upstream(&self, set: &str) -> Result<Upstream, LoadError> {
         let path = format!("{set}/upstream.toml");
+        if self.read::<FormSpec>(&path)?.fallback {
+            return self.fallback(set, &path);
+        }
         let spec: UpstreamFile = self.read(&path)?;
         let at = At { file: &path };
-        let mut patches = self.patches(set, &spec.patches, &path)?;
-        for used in &spec.uses {
+        Ok(Upstream {
+            id: set.to_string(),
+            floor: at.parse("floor", &spec.floor)?,
+            patches: self.all_patches(set, &spec.patches, &spec.uses)?,
+            build: at.build(&spec)?,
+            works_with: at.works_with(&spec)?,
+            advisories: at.advisories(&spec)?,
+            project: Some(Project {
+                tested_through: at.parse("tested-through", &spec.tested_through)?,
+                recognise: at.recognise(&spec)?,
+                url: spec.url,
+                distribution: spec.distribution,
+                module: spec.module,
+                tag_prefix: spec.tag_prefix,
+            }),
+        })
+    }
+
+    /// The set for trees of no known upstream.
+    fn fallback(&self, set: &str, path: &str) -> Result<Upstream, LoadError> {
+        let spec: FallbackFile = self.read(path)?;
+        Ok(Upstream {
+            id: set.to_string(),
+            project: None,
+            floor: At { file: path }.parse("floor", &spec.floor)?,
+            patches: self.all_patches(set, &spec.patches, &spec.uses)?,
+            build: Vec::new(),
+            works_with: Vec::new(),
+            advisories: Vec::new(),
+        })
+    }
+
+    /// The patches of a set, then those of the sets that it uses. Every file of the set must be named.
+    fn all_patches(&self, set: &str, own: &[String], uses: &[String]) -> Result<Vec<Patch>, LoadError> {
+        let path = format!("{set}/upstream.toml");
+        let mut patches = self.patches(set, own, &path)?;
+        for used in uses {
             patches.extend(self.set(used, &path)?);
         }
         let unnamed = self.files.keys().find(|file| {
             let name = file.strip_prefix(&format!("{set}/")).and_then(|name| name.strip_suffix(".toml"));
-            name.is_some_and(|name| name != "upstream" && !spec.patches.iter().any(|patch| patch == name))
+            name.is_some_and(|name| name != "upstream" && !own.iter().any(|patch| patch == name))
         });
-        if let Some(file) = unnamed {
-            return Err(LoadError::Unnamed { file: file.clone() });
+        match unnamed {
+            Some(file) => Err(LoadError::Unnamed { file: file.clone() }),
+            None => Ok(patches),
         }
-        Ok(Upstream {
-            id: set.to_string(),
-            floor: at.parse("floor", &spec.floor)?,
-            tested_through: at.parse("tested-through", &spec.tested_through)?,
-            recognise: at.recognise(&spec)?,
-            build: at.build(&spec)?,
-            works_with: at.works_with(&spec)?,
-            advisories: at.advisories(&spec)?,
-            url: spec.url,
-            distribution: spec.distribution,
-            module: spec.module,
-            tag_prefix: spec.tag_prefix,
-            patches,
-        })
     }
 
     /// All patches of a set that others use, in the order of their names.

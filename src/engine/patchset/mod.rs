@@ -16,11 +16,28 @@ use super::ops::Op;
 use super::tag::{Tag, TagRange};
 use super::toolkit::Toolkit;
 
-/// An upstream and what is known of it.
+/// An upstream and what is known of it; or the fallback, which patches trees of no known upstream.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     /// The name of its folder: `mamba-ssm`.
     pub id: String,
+    /// The project behind it; the fallback has none.
+    pub project: Option<Project>,
+    /// The oldest toolkit that its sources accept.
+    pub floor: Toolkit,
+    /// Its patches in the order in which they are planned, then those of the sets that it uses.
+    pub patches: Vec<Patch>,
+    /// What to set and type when it is built.
+    pub build: Vec<BuildFacts>,
+    /// Which releases of other upstreams work together with it.
+    pub works_with: Vec<WorksWith>,
+    /// Known traps.
+    pub advisories: Vec<Advisory>,
+}
+
+/// The project that an upstream is: where its releases are and how its tree is known.
+#[derive(Debug, Clone)]
+pub struct Project {
     /// Where its git repository is.
     pub url: String,
     /// Its name on a package index.
@@ -31,18 +48,8 @@ pub struct Upstream {
     pub tag_prefix: String,
     /// Files that tell it from other trees; each expression must match somewhere in its file.
     pub recognise: Vec<Recognise>,
-    /// The oldest toolkit that its sources accept.
-    pub floor: Toolkit,
     /// The newest release that the patch set was tested on.
     pub tested_through: Tag,
-    /// Its patches in the order in which they are planned, then those of the sets that it uses.
-    pub patches: Vec<Patch>,
-    /// What to set and type when it is built.
-    pub build: Vec<BuildFacts>,
-    /// Which releases of other upstreams work together with it.
-    pub works_with: Vec<WorksWith>,
-    /// Known traps.
-    pub advisories: Vec<Advisory>,
 }
 
 /// A file that tells an upstream from other trees.
@@ -196,6 +203,11 @@ impl PatchSets {
     pub fn upstream(&self, id: &str) -> Option<&Upstream> {
         self.upstreams.iter().find(|upstream| upstream.id == id)
     }
+
+    /// The set for trees of no known upstream.
+    pub fn fallback(&self) -> Option<&Upstream> {
+        self.upstreams.iter().find(|upstream| upstream.project.is_none())
+    }
 }
 
 impl Upstream {
@@ -204,6 +216,11 @@ impl Upstream {
         self.patches
             .iter()
             .find(|patch| patch.id == id || patch.id.rsplit('/').next().is_some_and(|name| name == id))
+    }
+
+    /// The newest release that it was tested on, as tables show it; `-` for the fallback, which knows no releases.
+    pub fn tested_through(&self) -> String {
+        self.project.as_ref().map_or("-".to_string(), |project| format!("v{}", project.tested_through))
     }
 
     /// The files that its patches look at, as globs.

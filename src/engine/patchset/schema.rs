@@ -39,6 +39,29 @@ pub struct UpstreamFile {
     pub advisory: Vec<AdvisorySpec>,
 }
 
+/// Tells which of the two forms an `upstream.toml` has.
+#[derive(Debug, Deserialize)]
+pub struct FormSpec {
+    /// Whether it is a [`FallbackFile`].
+    #[serde(default)]
+    pub fallback: bool,
+}
+
+/// `upstream.toml` of the set for trees of no known upstream.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FallbackFile {
+    /// `true`.
+    pub fallback: bool,
+    /// The oldest toolkit that is reckoned with.
+    pub floor: String,
+    /// Names of patch files, in the order in which they are planned.
+    pub patches: Vec<String>,
+    /// Names of other sets.
+    #[serde(default)]
+    pub uses: Vec<String>,
+}
+
 /// `[[recognise]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

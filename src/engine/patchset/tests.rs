@@ -51,3 +51,18 @@ fn a_file_that_its_set_does_not_name_is_refused() {
     texts.insert("mamba-ssm/other.toml", PATCH, None);
     assert!(matches!(texts.load(), Err(LoadError::Unnamed { .. })));
 }
+
+#[test]
+fn the_fallback_has_a_form_of_its_own() {
+    let fallback = "fallback = true\nfloor = '11.0'\npatches = ['p']\n";
+    let patch = format!("{PATCH}[[list]]\nfile = 'setup.py'\nname = 'A'\n");
+    assert_eq!(fault(fallback, &patch), "");
+    let project = fault(&format!("{fallback}url = 'u'\n"), &patch);
+    assert!(project.contains("unknown field `url`, expected one of `fallback`, `floor`"), "{project}");
+    let known = fault(&UPSTREAM.replace("url = 'u'\n", ""), &patch);
+    assert!(known.contains("missing field `url`"), "{known}");
+    let mut texts = shipped::texts();
+    texts.insert("second/upstream.toml", "fallback = true\nfloor = '11.0'\npatches = []\n", None);
+    let second = texts.load().expect_err("two of them").to_string();
+    assert!(second.contains("second/upstream.toml: `fallback`"), "{second}");
+}

@@ -1,0 +1,152 @@
+//! Trees of no known upstream: a plain folder, a checkout, a folder of a repository, an archive.
+
+use crate::sources::mamba_setup;
+use crate::world::{World, tar_gz};
+
+const SETUP: &[u8] = b"from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n\
+    setup(ext_modules=[CUDAExtension('ops', ['ops.cpp', 'ops.cu'])])\n";
+const OPS: &[u8] = b"void f(bool x) { AT_CHECK(x, \"no\"); }\n";
+const PATCHED: &str = "void f(bool x) { TORCH_CHECK(x, \"no\"); }\n";
+const APPLY: [&str; 4] = ["apply", "./ext", "--torch", "2.11"];
+
+/// A folder with one extension.
+fn plain(world: &World, folder: &str) {
+    world.write(&format!("{folder}/setup.py"), SETUP);
+    world.write(&format!("{folder}/ops.cpp"), OPS);
+    world.write(&format!("{folder}/ops.cu"), "__global__ void k() {}\n");
+}
+
+#[test]
+fn a_plain_folder_is_patched_in_place_and_can_be_taken_back() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let run = world.run(&APPLY).exits(0);
+    run.shows(&["+++ b/ops.cpp"])
+        .says(&[
+            "note: no known upstream: patched as any-extension",
+            "done: files in ",
+            "to take it back: patch -p1",
+        ])
+        .says(&["\nnext\n  cd ", "pip install --no-build-isolation --no-cache-dir --no-deps .\n"])
+        .omits(&["is CUDA"]);
+    assert_eq!(world.text("work/ext/ops.cpp"), PATCHED);
+    world.run_without_trace(&APPLY).exits(0).says(&["nothing to do: ext is as it should be"]);
+    let reverse =
+        std::fs::read_dir(world.path("state/reverse")).expect("state").flatten().next().expect("kept");
+    let patch = reverse.path().display().to_string();
+    world.git("work/ext", &["apply", &patch]);
+    assert_eq!(world.read("work/ext/ops.cpp"), OPS);
+}
+
+#[test]
+fn a_checkout_gets_a_branch_with_a_commit_a_patch() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.checkout("work/ext", &[]);
+    world.run(&APPLY).exits(0).says(&["done: branch mambapatch/", "+torch2.11 in ", ", 1 commit\n"]);
+    assert_eq!(world.text("work/ext/ops.cpp"), PATCHED);
+    assert_eq!(
+        world.git("work/ext", &["log", "--format=%s", "main.."]),
+        "Use TORCH_CHECK instead of AT_CHECK"
+    );
+    let trailers = world.git("work/ext", &["log", "-1", "--format=%(trailers:only,unfold)"]);
+    assert!(trailers.starts_with("Patch-Set: torch-api/at-check\n"), "{trailers}");
+}
+
+#[test]
+fn a_folder_of_a_repository_is_patched_alone() {
+    let world = World::bare();
+    plain(&world, "work/research/lib/ext");
+    plain(&world, "work/research/other");
+    world.checkout("work/research", &[("README.md", b"")]);
+    world
+        .run(&["apply", "./research/lib/ext", "--torch", "2.11"])
+        .exits(0)
+        .says(&["done: branch mambapatch/"]);
+    assert_eq!(world.git("work/research", &["diff", "--name-only", "main", "HEAD"]), "lib/ext/ops.cpp");
+    assert_eq!(world.git("work/research", &["status", "--short"]), "");
+}
+
+#[test]
+fn an_unpacked_folder_inside_a_repository_is_plain() {
+    let world = World::bare();
+    world.checkout("work", &[("README.md", b"")]);
+    plain(&world, "work/ext");
+    world.run(&APPLY).exits(0).says(&["done: files in "]);
+    assert_eq!(world.text("work/ext/ops.cpp"), PATCHED);
+}
+
+#[test]
+fn an_archive_becomes_a_checkout() {
+    let world = World::bare();
+    let files = vec![("setup.py".to_string(), SETUP.to_vec()), ("ops.cpp".to_string(), OPS.to_vec())];
+    world.write("work/ext-1.0.tar.gz", tar_gz("ext-1.0", &files));
+    let run = world.run(&["apply", "./ext-1.0.tar.gz", "--torch", "2.11", "--into", "new"]).exits(0);
+    run.says(&["no known upstream", "done: branch mambapatch/"]);
+    assert_eq!(world.text("work/new/ops.cpp"), PATCHED);
+}
+
+#[test]
+fn every_folder_that_builds_an_extension_gets_its_command() {
+    let world = World::bare();
+    plain(&world, "work/ext/lib/a b");
+    plain(&world, "work/ext/lib/two");
+    world.write("work/ext/setup.py", "from setuptools import setup\nsetup(name='plain')\n");
+    world.write("work/ext/lib/nn/setup.py", "import os\nos.system('nvcc -c a.cu')\n");
+    world.run(&APPLY).exits(0).says(&[
+        "--no-deps './lib/a b'\n",
+        "--no-deps ./lib/two\n",
+        "(cd ./lib/nn && python setup.py)\n",
+        "each compiles one folder",
+    ]);
+}
+
+#[test]
+fn what_holds_a_known_upstream_says_so() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write("work/ext/third/mamba/setup.py", mamba_setup());
+    world.run(&APPLY).exits(0).says(&["note: third/mamba is mamba-ssm: given by itself"]);
+}
+
+#[test]
+fn a_folder_without_cuda_says_so() {
+    let world = World::bare();
+    world.write("work/ext/README.md", "nothing\n");
+    let run = world.run_without_trace(&APPLY).exits(0);
+    run.says(&["nothing in ext is CUDA", "nothing to do: ext is as it should be"]);
+    world.write("work/ext/native/ops.cu", "");
+    world.run_without_trace(&APPLY).exits(0).omits(&["is CUDA"]);
+}
+
+#[test]
+fn a_file_that_is_far_too_large_is_left_out() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write("work/ext/table.h", "0, 1, 2, 3,\n".repeat(500_000));
+    world.run(&APPLY).exits(0).says(&["note: table.h has 6 MB and was not looked at", "done: files in "]);
+}
+
+#[test]
+fn the_fallback_is_listed_and_explained_and_has_no_releases() {
+    let world = World::bare();
+    world.run(&["list"]).exits(0).shows(&["any-extension  -  "]);
+    world.run(&["list", "any-extension"]).exits(0).shows(&["no known upstream's", "torch-api/at-check"]);
+    let document = world.run(&["list", "any-extension", "--format", "json"]).exits(0).json();
+    assert!(document["url"].is_null() && document["tested-through"].is_null(), "{document}");
+    let explained = world.run(&["explain", "torch-api/at-check"]).exits(0);
+    assert!(!explained.out.contains("tested through"), "{explained}");
+    let no_releases = ["any-extension is for trees of no known upstream", "hint: name a folder: "];
+    world.run(&["matrix", "any-extension", "--torch", "2.11"]).fails(&no_releases);
+    world.run(&["apply", "any-extension", "--torch", "2.11"]).fails(&no_releases);
+    world.run(&["apply", "any-extension@v1", "--torch", "2.11"]).fails(&["is not a known upstream"]);
+}
+
+#[test]
+fn json_names_the_set() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let document = world.run(&["check", "./ext", "--torch", "2.11", "--format", "json"]).exits(1).json();
+    assert_eq!(document["target"]["upstream"], "any-extension");
+    assert_eq!(document["target"]["label"], "ext");
+}

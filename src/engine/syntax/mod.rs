@@ -4,5 +4,6 @@ mod indentation;
 pub mod language;
 pub mod macros;
 pub mod style;
+pub mod words;
 
 pub use language::{Language, Parsed};

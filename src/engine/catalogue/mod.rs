@@ -16,7 +16,7 @@ use crate::engine::toolkit::Toolkit;
 pub use gpus::{Gpu, GpuMatch};
 use rows::{ArchFile, ToolkitFile, TorchFile, spans};
 pub use rows::{
-    ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow, TorchGcc,
+    ArchName, ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow, TorchGcc,
     TorchWheel,
 };
 
@@ -31,6 +31,7 @@ pub struct Catalogue {
     cxx_standards: Vec<CxxStandard>,
     torch_gccs: Vec<TorchGcc>,
     torch_wheels: Vec<TorchWheel>,
+    arch_names: Vec<ArchName>,
 }
 
 /// Why a catalogue cannot be used.
@@ -85,6 +86,7 @@ impl Catalogue {
             cxx_standards: torch.cxx_standard,
             torch_gccs: torch.gcc,
             torch_wheels: torch.wheel,
+            arch_names: torch.arch_name,
         })
     }
 
@@ -173,6 +175,11 @@ impl Catalogue {
     /// The gcc that torch refuses with a toolkit; none where torch has no row for it.
     pub fn torch_gcc(&self, toolkit: Toolkit) -> Option<&TorchGcc> {
         self.torch_gccs.iter().find(|row| spans(Some(row.since), Some(row.last), toolkit))
+    }
+
+    /// What torch makes of a name such as `Pascal`; none where it knows no such name.
+    pub fn named(&self, name: &str) -> Option<&[Code]> {
+        self.arch_names.iter().find(|row| row.name == name).map(|row| row.arches.as_slice())
     }
 
     /// What official wheels of torch hold.

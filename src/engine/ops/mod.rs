@@ -8,6 +8,7 @@ pub mod insert;
 pub mod list;
 pub mod rename;
 pub mod rewrite;
+pub mod words;
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,8 @@ pub enum Op {
     List(list::ListOp),
     /// Exactly the toolkits that know a wanted architecture compile it.
     Gencode(Box<GencodeOp>),
+    /// Lists of architectures outside of Python hold the wanted values.
+    Words(words::WordsOp),
     /// A snippet stands beside an anchor, once.
     Insert(insert::InsertOp),
 }
@@ -201,6 +204,7 @@ impl Op {
             Op::Rewrite(op) => &op.files,
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
+            Op::Words(op) => &op.files,
             Op::Insert(op) => &op.files,
         }
     }
@@ -212,6 +216,7 @@ impl Op {
             Op::Rewrite(_) => "rewrite",
             Op::List(_) => "list",
             Op::Gencode(_) => "gencode",
+            Op::Words(op) => op.kind(),
             Op::Insert(_) => "insert",
         }
     }
@@ -223,6 +228,7 @@ impl Op {
             Op::Rewrite(op) => op.parts(),
             Op::List(op) => vec![("name", op.name.clone())],
             Op::Gencode(op) => op.parts(),
+            Op::Words(op) => op.parts(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
         }
     }
@@ -237,6 +243,7 @@ impl Op {
             Op::Rewrite(op) => op.plan(sources),
             Op::List(op) => op.plan(sources, aim.wish),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
+            Op::Words(op) => op.plan(sources, aim),
             Op::Insert(op) => op.plan(sources),
         }
     }
@@ -263,11 +270,11 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
             whole.edits.insert(path.to_string(), plan.edits);
         }
     }
-    whole.outcome = gencode_outcome(how, &mut whole.remarks, reported, aim.wish);
+    whole.outcome = arch_outcome(how, &mut whole.remarks, reported, aim.wish);
     Ok(whole)
 }
 
-fn gencode_outcome(
+fn arch_outcome(
     how: Vec<String>,
     remarks: &mut Vec<String>,
     reported: Vec<String>,

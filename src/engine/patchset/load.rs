@@ -21,6 +21,7 @@ use crate::engine::ops::insert::{InsertOp, Position};
 use crate::engine::ops::list::ListOp;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
+use crate::engine::ops::words::{Lists, WordsOp};
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
@@ -378,19 +379,43 @@ impl At<'_> {
     }
 
     fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
-        let files = self.files(std::slice::from_ref(&spec.file))?;
-        Ok(Op::List(ListOp { files, name: spec.name.clone() }))
+        let files = self.files(&self.globs(&spec.file, &spec.paths)?)?;
+        if spec.within.is_some() {
+            let names: Vec<String> = spec.name.iter().chain(&spec.names).cloned().collect();
+            if names.is_empty() {
+                return Err(self.wrong("names", "a list in words has a name"));
+            }
+            return Ok(Op::Words(WordsOp { files, what: Lists::Named(names) }));
+        }
+        match (&spec.name, spec.names.as_slice()) {
+            (Some(name), []) => Ok(Op::List(ListOp { files, name: name.clone() })),
+            _ => Err(self.wrong("name", "a list has a `name`; `names` are for those in words")),
+        }
+    }
+
+    /// `file` or `paths`, at least one of them.
+    fn globs(self, file: &Option<String>, paths: &[String]) -> Result<Vec<String>, LoadError> {
+        let globs: Vec<String> = file.iter().chain(paths).cloned().collect();
+        if globs.is_empty() { Err(self.wrong("file", "an op has `file` or `paths`")) } else { Ok(globs) }
     }
 
     fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {
-        let globs = std::slice::from_ref(&spec.file);
-        let language = self.language(globs)?;
-        let entry = self.pattern("entry", language, &spec.entry)?;
+        let globs = self.globs(&spec.file, &spec.paths)?;
+        let files = self.files(&globs)?;
+        if spec.within.is_some() {
+            return match (&spec.entry, &spec.from, &spec.until) {
+                (None, None, None) => Ok(Op::Words(WordsOp { files, what: Lists::Flags })),
+                _ => Err(self.wrong("entry", "in words nvcc's flags are known, and no guard is written")),
+            };
+        }
+        let language = self.language(&globs)?;
+        let entry = spec.entry.as_ref().ok_or_else(|| self.wrong("entry", "a gencode op has one"))?;
+        let entry = self.pattern("entry", language, entry)?;
         let guard = |key, text: &Option<String>| {
             text.as_ref().map(|text| self.pattern(key, language, text)).transpose()
         };
         let (from, until) = (guard("from", &spec.from)?, guard("until", &spec.until)?);
-        let op = GencodeOp::new(self.files(globs)?, &entry, from.as_ref(), until.as_ref());
+        let op = GencodeOp::new(files, &entry, from.as_ref(), until.as_ref());
         op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("gencode", error))
     }
 

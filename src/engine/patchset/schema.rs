@@ -176,6 +176,14 @@ pub struct NeededSpec {
     pub packages: BTreeMap<String, String>,
 }
 
+/// `in`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Within {
+    /// As words with blanks between them: CMake, makefiles, shell scripts, Dockerfiles.
+    Words,
+}
+
 /// `[[gencode]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -183,10 +191,16 @@ pub struct GencodeSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
-    /// The build file.
-    pub file: String,
-    /// One architecture.
-    pub entry: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
+    /// The build file; or `paths`.
+    pub file: Option<String>,
+    /// Globs; or `file`.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// One architecture; not in words, where nvcc's own flags are known.
+    pub entry: Option<String>,
     /// "From this toolkit on".
     pub from: Option<String>,
     /// "Up to this toolkit".
@@ -200,10 +214,19 @@ pub struct ListSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
-    /// The file.
-    pub file: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
+    /// The file; or `paths`.
+    pub file: Option<String>,
+    /// Globs; or `file`.
+    #[serde(default)]
+    pub paths: Vec<String>,
     /// The variable that holds it.
-    pub name: String,
+    pub name: Option<String>,
+    /// Several variables; `*` at the start stands for anything.
+    #[serde(default)]
+    pub names: Vec<String>,
 }
 
 /// `[[rename]]`

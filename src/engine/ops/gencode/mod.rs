@@ -1,14 +1,14 @@
 //! `gencode`: exactly the toolkits that know a wanted architecture compile it.
 
-mod guard;
+pub(super) mod guard;
 mod place;
 mod reach;
 mod read;
 mod render;
-mod settle;
+pub(super) mod settle;
 mod strays;
 mod tree;
-mod worlds;
+pub(super) mod worlds;
 
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;

@@ -1,0 +1,120 @@
+//! Which entries of a file make one list: those of a command, or those that a variable gathers.
+
+use super::items::{Item, Notation, Spelling};
+use super::outline::Outline;
+use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
+use crate::engine::arch::{Code, Gencode};
+use crate::engine::ops::gencode::worlds::Presence;
+
+/// A list of architectures of a file.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its entries, by their place among the items of the file.
+    pub items: Vec<usize>,
+    /// The variable, where it has one.
+    pub name: Option<String>,
+    /// What tells it from other lists of the file that may hold together with it.
+    key: (Option<String>, String, usize),
+    /// The command that the last entry stands in.
+    command: usize,
+    /// The block that all of it lies in.
+    home: usize,
+}
+
+/// Puts the items of a file into lists.
+pub fn groups(outline: &Outline, items: &[Item]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let sequence = &outline.sequences[item.sequence];
+        let command = sequence.command.start;
+        let apart = if sequence.name.is_some() { 0 } else { command };
+        let key = (sequence.name.clone(), sequence.owner.clone(), apart);
+        let open = groups.iter_mut().rfind(|group| group.key == key).filter(|group| {
+            let goes_on = !sequence.resets && outline.is_within(sequence.block, group.home);
+            group.command == command || goes_on
+        });
+        match open {
+            Some(group) => {
+                group.items.push(at);
+                group.command = command;
+            }
+            None => {
+                let (name, home) = (sequence.name.clone(), sequence.block);
+                groups.push(Group { items: vec![at], name, key, command, home });
+            }
+        }
+    }
+    groups
+}
+
+/// Settles all lists of a file; `None` for one of which nothing would be left.
+pub fn settle(
+    groups: &[Group],
+    outline: &Outline,
+    items: &[Item],
+    law: &Law<'_>,
+) -> Vec<Option<Settled>> {
+    let blocks: Vec<Presence> = outline.blocks.iter().map(|block| block.presence.clone()).collect();
+    let lists: Vec<List<'_>> = groups.iter().map(|group| group.list(outline, items, &blocks)).collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|at| !blocks[groups[*at].home].every_toolkit());
+    let mut settled: Vec<Option<Option<Settled>>> = vec![None; groups.len()];
+    for at in order {
+        let others: Vec<usize> =
+            (0..groups.len()).filter(|other| *other != at && groups[*other].key == groups[at].key).collect();
+        let elsewhere = |code: Code| {
+            let given = others.iter().map(|other| {
+                given(&lists[*other], settled[*other].as_ref().and_then(Option::as_ref), code, law)
+            });
+            given.fold(law.worlds.nowhere(), |all, presence| all.or(&presence))
+        };
+        let one = lists[at].settle(law, &elsewhere);
+        settled[at] = Some(one);
+    }
+    settled.into_iter().map(Option::flatten).collect()
+}
+
+/// Where a list certainly gives a result, settled or not.
+fn given(list: &List<'_>, settled: Option<&Settled>, code: Code, law: &Law<'_>) -> Presence {
+    let serves = |parts: &[Gencode]| parts.iter().any(|part| part.codes.iter().any(|own| own.serves(code)));
+    let kept = list.entries.iter().enumerate().filter(|(at, entry)| match settled.map(|one| &one.fates[*at]) {
+        Some(Fate::Goes) => false,
+        Some(Fate::Becomes(parts)) => serves(parts),
+        Some(Fate::Stays) | None => serves(&entry.parts),
+    });
+    let added = settled.into_iter().flat_map(|one| &one.additions).filter(|one| serves(&one.parts));
+    let blocks = kept.map(|(_, entry)| entry.block).chain(added.map(|one| list.entries[one.neighbour].block));
+    blocks.fold(law.worlds.nowhere(), |all, block| all.or(&list.blocks[block].certain()))
+}
+
+impl Group {
+    /// The list that the law is settled for.
+    pub fn list<'a>(&self, outline: &Outline, items: &[Item], blocks: &'a [Presence]) -> List<'a> {
+        let own = || self.items.iter().map(|at| &items[*at]);
+        let entry = |item: &Item| Entry {
+            parts: item.parts.clone(),
+            block: outline.sequences[item.sequence].block,
+        };
+        let single = matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
+        let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
+        List { entries: own().map(entry).collect(), blocks, home: self.home, ptx, single }
+    }
+}
+
+/// How a list says PTX, judged by how it is written.
+fn ptx<'a>(mut items: impl Iterator<Item = &'a Item>, is_cmake: bool) -> Ptx {
+    let notations: Vec<Notation> = items
+        .by_ref()
+        .filter_map(|item| match item.spelling {
+            Spelling::Element(notation) => Some(notation),
+            _ => None,
+        })
+        .collect();
+    let has = |notation| notations.contains(&notation);
+    match () {
+        () if has(Notation::Dotted) || has(Notation::Name) => Ptx::Joined,
+        () if has(Notation::Suffixed) || has(Notation::Prefixed) || notations.is_empty() => Ptx::Apart,
+        () if is_cmake => Ptx::Implied,
+        () => Ptx::Unsaid,
+    }
+}

@@ -1,0 +1,245 @@
+//! Lists of architectures outside of Python: CMake, makefiles, shell scripts, Dockerfiles. They are read as words; what
+//! stands beside an entry, its quotes and its place stay.
+
+mod cmake;
+mod condition;
+mod group;
+mod items;
+mod outline;
+mod pen;
+mod script;
+mod settle;
+
+use super::gencode::worlds::{Truth, World, Worlds};
+use super::gencode::settle::labels;
+use super::gencode::{ArchWish, Compiled, Toolchain};
+use super::{Aim, OpError, OpPlan, Outcome, Site, arch_outcome, parse};
+use crate::engine::arch::Code;
+use crate::engine::ops::files::Files;
+use crate::engine::source::{Sources, line_of};
+use crate::engine::syntax::Language;
+use crate::engine::toolkit::Toolkit;
+use group::Group;
+use items::Item;
+use outline::{Outline, Sequence};
+use pen::Pen;
+use settle::{Law, Settled};
+
+/// Lists of architectures that are written as words.
+#[derive(Debug, Clone)]
+pub struct WordsOp {
+    /// Where to look.
+    pub files: Files,
+    /// Which lists.
+    pub what: Lists,
+}
+
+/// Which lists are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lists {
+    /// nvcc's flags, wherever they stand.
+    Flags,
+    /// The values of variables and properties of these names; `*` at the start stands for anything.
+    Named(Vec<String>),
+}
+
+/// A file, read for an op.
+struct Read<'a> {
+    path: &'a str,
+    bytes: &'a [u8],
+    outline: Outline,
+    items: Vec<Item>,
+    groups: Vec<Group>,
+}
+
+impl WordsOp {
+    /// The kind of op that patch sets know it as.
+    pub fn kind(&self) -> &'static str {
+        match self.what {
+            Lists::Flags => "gencode",
+            Lists::Named(_) => "list",
+        }
+    }
+
+    /// What it speaks of.
+    pub fn parts(&self) -> Vec<(&'static str, String)> {
+        let names = match &self.what {
+            Lists::Flags => Vec::new(),
+            Lists::Named(names) => names.iter().map(|name| ("name", name.clone())).collect(),
+        };
+        std::iter::once(("in", "words".to_string())).chain(names).collect()
+    }
+
+    /// What the op does to these sources.
+    pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+        let Toolchain { catalogue, floor, cuda } = aim.toolchain;
+        let worlds = Worlds::new(catalogue, floor, cuda);
+        let law = Law { wish: aim.wish, cuda, catalogue, worlds: &worlds };
+        let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        let (mut how, mut reported) = (Vec::new(), Vec::new());
+        for (path, bytes) in self.files.of(sources) {
+            let Some(read) = self.read(sources, path, bytes, &law)? else { continue };
+            reported.extend(read.strays());
+            self.plan_file(&read, &law, (&mut whole, &mut how, &mut reported))?;
+        }
+        if whole.sites.is_empty() && reported.is_empty() {
+            let why = format!("no list of architectures in {}", self.files);
+            return Ok(OpPlan::of(Outcome::NotApplicable { why }));
+        }
+        whole.outcome = arch_outcome(how, &mut whole.remarks, reported, aim.wish);
+        Ok(whole)
+    }
+
+    fn plan_file(
+        &self,
+        read: &Read<'_>,
+        law: &Law<'_>,
+        (whole, how, reported): (&mut OpPlan, &mut Vec<String>, &mut Vec<String>),
+    ) -> Result<(), OpError> {
+        let mut pen = Pen::new(read.bytes, &read.outline, &read.items);
+        let settled = group::settle(&read.groups, &read.outline, &read.items, law);
+        for (group, settled) in read.groups.iter().zip(settled) {
+            let place = read.place(group);
+            whole.sites.push(Site::of(read.path, read.bytes, read.start(group)));
+            let Some(settled) = settled else {
+                reported.push(emptied(&place, law));
+                continue;
+            };
+            pen.write(group, &settled);
+            how.extend(told(&settled).map(|told| format!("{place}: {told}")));
+            reported.extend(settled.reported.iter().map(|fact| format!("{place}: {fact}")));
+        }
+        let overlap = |overlap| OpError::Overlap { path: read.path.to_string(), overlap };
+        let edits = pen.edits().map_err(overlap)?;
+        if !edits.is_empty() {
+            whole.edits.insert(read.path.to_string(), edits);
+        }
+        Ok(())
+    }
+
+    fn read<'a>(
+        &self,
+        sources: &'a Sources,
+        path: &'a str,
+        bytes: &'a [u8],
+        law: &Law<'_>,
+    ) -> Result<Option<Read<'a>>, OpError> {
+        if !may_hold(bytes) {
+            return Ok(None);
+        }
+        let mut outline = match parse(sources, path)? {
+            Some(parsed) if parsed.language == Language::Cmake => cmake::read(parsed, law.worlds),
+            Some(_) => return Ok(None),
+            None => script::read(path, bytes, law.worlds),
+        };
+        let items = match &self.what {
+            Lists::Flags => items::flags(&outline, bytes),
+            Lists::Named(names) => elements(&mut outline, names, law),
+        };
+        let groups = group::groups(&outline, &items);
+        let groups = groups.into_iter().filter(|group| group.names_architectures(&items)).collect();
+        Ok(Some(Read { path, bytes, outline, items, groups }))
+    }
+
+    /// What each toolkit is given.
+    pub fn compiled(
+        &self,
+        sources: &Sources,
+        toolkits: &[Toolkit],
+        toolchain: Toolchain<'_>,
+    ) -> Vec<Vec<Compiled>> {
+        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolkits);
+        let (wish, catalogue) = (ArchWish::default(), toolchain.catalogue);
+        let law = Law { wish: &wish, cuda: toolkits, catalogue, worlds: &worlds };
+        let files = self.files.of(sources).filter_map(|(path, bytes)| self.read(sources, path, bytes, &law).ok()?);
+        let files: Vec<Read<'_>> = files.collect();
+        let given = |toolkit: &Toolkit| files.iter().flat_map(|read| read.given(*toolkit, &law)).collect();
+        toolkits.iter().map(given).collect()
+    }
+}
+
+/// Whether a file can hold a list at all, judged without reading it.
+fn may_hold(bytes: &[u8]) -> bool {
+    ["arch", "ARCH"].iter().any(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
+}
+
+/// The elements of all lists of these names; their words are split where commas stand between them.
+fn elements(outline: &mut Outline, names: &[String], law: &Law<'_>) -> Vec<Item> {
+    let known = |name: &str| law.catalogue.named(name).map(<[Code]>::to_vec);
+    let held: Vec<(usize, usize)> = outline.sequences.iter().filter_map(|one| one.holder).collect();
+    let is_meant = |one: &Sequence| one.name.as_ref().is_some_and(|name| is_named(name, names));
+    let mut items = Vec::new();
+    for (at, sequence) in outline.sequences.iter_mut().enumerate().filter(|(_, one)| is_meant(one)) {
+        sequence.words = items::split(&sequence.words);
+        let own = items::elements(at, sequence, &known).into_iter();
+        items.extend(own.filter(|item| !held.contains(&(at, item.words.start))));
+    }
+    items
+}
+
+fn is_named(name: &str, names: &[String]) -> bool {
+    names.iter().any(|wanted| wanted.strip_prefix('*').map_or(name == wanted, |end| name.ends_with(end)))
+}
+
+/// What is to be said of a list that would lose everything, and stays.
+fn emptied(place: &str, law: &Law<'_>) -> String {
+    let cuda: Vec<String> = law.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
+    match cuda.is_empty() || !law.wish.is_empty() {
+        true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
+        false => format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and ")),
+    }
+}
+
+fn told(settled: &Settled) -> Option<String> {
+    let phrase = |verb: &str, codes: &[Code]| {
+        (!codes.is_empty()).then(|| format!("{verb} {}", labels(codes.to_vec())))
+    };
+    let phrases = [phrase("drops", &settled.dropped), phrase("adds", &settled.added)];
+    let told: Vec<String> = phrases.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+impl Read<'_> {
+    /// Where a list begins.
+    fn start(&self, group: &Group) -> usize {
+        let item = &self.items[group.items[0]];
+        self.outline.sequences[item.sequence].words[item.words.start].range.start
+    }
+
+    /// How messages name a list.
+    fn place(&self, group: &Group) -> String {
+        match &group.name {
+            Some(name) => format!("`{name}` of {}", self.path),
+            None => format!("{} line {}", self.path, line_of(self.bytes, self.start(group))),
+        }
+    }
+
+    /// What was seen and is left: flags that are not written as nvcc takes them, lists of single kernels.
+    fn strays(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What a toolkit is given by the lists of the file.
+    fn given(&self, toolkit: Toolkit, law: &Law<'_>) -> Vec<Compiled> {
+        let world = law.worlds.position(World::Cuda(toolkit));
+        let items = self.groups.iter().flat_map(|group| group.items.iter().map(|at| &self.items[*at]));
+        let reached = items.filter(|item| {
+            let block = self.outline.sequences[item.sequence].block;
+            world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
+        });
+        let parts = reached.flat_map(|item| item.parts.iter().cloned());
+        parts
+            .map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode })
+            .collect()
+    }
+}
+
+impl Group {
+    /// Whether any of its entries is an architecture, and none leaves the choice to CMake.
+    fn names_architectures(&self, items: &[Item]) -> bool {
+        self.items.iter().any(|at| !items[*at].parts.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,8 @@ use crate::engine::toolkit::Toolkit;
 pub use gpus::{Gpu, GpuMatch};
 use rows::{ArchFile, ToolkitFile, TorchFile, spans};
 pub use rows::{
-    ArchName, ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow, TorchGcc,
-    TorchWheel,
+    ArchName, ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow,
+    TorchGcc, TorchWheel,
 };
 
 /// The facts of NVIDIA and PyTorch.

@@ -1,14 +1,12 @@
 //! Reading CMake by its grammar: the commands that set variables, properties and flags, and the conditions around them.
 
-use std::ops::Range;
-
 use tree_sitter::Node;
 
-use super::condition::{Token, truth};
-use super::outline::{Outline, Sequence};
+use super::condition::{Token, holds_from, truth};
+use super::outline::{Guard, Outline, Sequence};
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
 use crate::engine::syntax::language::{Parsed, significant_children};
-use crate::engine::syntax::words::Word;
+use crate::engine::syntax::words::{Word, inside};
 
 /// Reads a file.
 pub fn read(parsed: &Parsed, worlds: &Worlds) -> Outline {
@@ -48,8 +46,9 @@ impl Reader<'_> {
     /// `if … elseif … else … endif`: each branch is reached where its condition holds and none before it did.
     fn conditional(&mut self, node: Node<'_>, outer: usize) {
         let children = significant_children(node);
-        let single = children.iter().filter(|child| child.kind().starts_with("else")).count() == 0;
+        let single = !children.iter().any(|child| child.kind().starts_with("else"));
         let alone = single.then(|| node.byte_range());
+        let guard = self.guard(node).filter(|_| single);
         let (mut rest, mut reached) = (self.worlds.everywhere(), self.worlds.everywhere());
         for child in &children {
             match child.kind() {
@@ -63,22 +62,42 @@ impl Reader<'_> {
             }
             if child.kind() == "body" {
                 let block = self.outline.block(outer, &reached, alone.clone());
+                self.outline.blocks[block].guard = guard.clone();
                 self.body(*child, block);
             }
         }
     }
 
     fn condition(&self, command: Node<'_>) -> Presence {
-        let lists = significant_children(command).into_iter().filter(|child| child.kind() == "argument_list");
-        let tokens: Vec<Token> = lists.flat_map(significant_children).map(|child| self.token(child)).collect();
+        let tokens = self.tokens(command);
         self.worlds.presence(|world| truth(&tokens, world))
     }
 
-    fn token(&self, node: Node<'_>) -> Token {
+    fn tokens(&self, command: Node<'_>) -> Vec<Token> {
+        let lists = significant_children(command).into_iter().filter(|child| child.kind() == "argument_list");
+        lists.flat_map(significant_children).flat_map(|child| self.token(child)).collect()
+    }
+
+    /// The condition of a conditional, where it can be written anew.
+    fn guard(&self, node: Node<'_>) -> Option<Guard> {
+        let of_kind = |kind: &str| significant_children(node).into_iter().find(|child| child.kind() == kind);
+        let (opening, closing) = (of_kind("if_command")?, of_kind("endif_command")?);
+        let exclusive = holds_from(&self.tokens(opening))?;
+        let version = arguments(opening, self.parsed).pop()?;
+        Some(Guard {
+            whole: node.byte_range(),
+            opening: opening.byte_range(),
+            closing: closing.byte_range(),
+            version: version.quoted.first().cloned().unwrap_or(version.range),
+            exclusive,
+        })
+    }
+
+    fn token(&self, node: Node<'_>) -> Vec<Token> {
         match node.kind() {
-            "(" => Token::Open,
-            ")" => Token::Close,
-            _ => Token::Word(argument(node, self.parsed).text),
+            "(" => vec![Token::Open],
+            ")" => vec![Token::Close],
+            _ => argument(node, self.parsed).into_iter().map(|word| Token::Word(word.text)).collect(),
         }
     }
 
@@ -120,7 +139,8 @@ struct Value<'a> {
 /// The values that a command gives, by the rules of the commands that CMake itself has.
 fn values<'a>(command: &str, words: &'a [Word]) -> Vec<Value<'a>> {
     let value = |name: &'a Word, resets, words| {
-        let name = name.text.strip_prefix("ENV{").and_then(|name| name.strip_suffix('}')).unwrap_or(&name.text);
+        let name =
+            name.text.strip_prefix("ENV{").and_then(|name| name.strip_suffix('}')).unwrap_or(&name.text);
         vec![Value { name: Some(name), owner: String::new(), resets, words }]
     };
     match (command, words) {
@@ -128,7 +148,9 @@ fn values<'a>(command: &str, words: &'a [Word]) -> Vec<Value<'a>> {
         ("list", [action, name, rest @ ..]) if is(action, &["APPEND", "PREPEND"]) => value(name, false, rest),
         ("list", [action, name, _, rest @ ..]) if is(action, &["INSERT"]) => value(name, false, rest),
         ("list", _) => Vec::new(),
-        ("string", [action, name, rest @ ..]) if is(action, &["APPEND", "PREPEND"]) => value(name, false, rest),
+        ("string", [action, name, rest @ ..]) if is(action, &["APPEND", "PREPEND"]) => {
+            value(name, false, rest)
+        }
         ("string" | "message", _) => Vec::new(),
         ("set_target_properties", _) => properties(words),
         ("set_property", _) => property(words).into_iter().collect(),
@@ -177,19 +199,19 @@ fn before<'a>(words: &'a [Word], keywords: &[&str]) -> &'a [Word] {
 fn arguments(command: Node<'_>, parsed: &Parsed) -> Vec<Word> {
     let lists = significant_children(command).into_iter().filter(|child| child.kind() == "argument_list");
     let all = lists.flat_map(significant_children).filter(|child| child.kind() == "argument");
-    all.map(|child| argument(child, parsed)).collect()
+    all.flat_map(|child| argument(child, parsed)).collect()
 }
 
-/// An argument; one without quotes that holds `;` is a list, as if it stood in quotes.
-fn argument(node: Node<'_>, parsed: &Parsed) -> Word {
+/// An argument; one without quotes that holds `;` is several.
+fn argument(node: Node<'_>, parsed: &Parsed) -> Vec<Word> {
     let range = node.byte_range();
-    let kind = node.named_child(0).map_or("", |child| child.kind());
-    let inner: Option<Range<usize>> = match kind {
-        "quoted_argument" => Some(range.start + 1..range.end.saturating_sub(1).max(range.start + 1)),
-        "unquoted_argument" if parsed.bytes[range.clone()].contains(&b';') => Some(range.clone()),
-        _ => None,
-    };
-    let text = inner.clone().unwrap_or(range.clone());
-    let text = String::from_utf8_lossy(&parsed.bytes[text]).into_owned();
-    Word { range, text, quoted: inner.into_iter().collect() }
+    match node.named_child(0).map_or("", |child| child.kind()) {
+        "quoted_argument" => {
+            let inner = range.start + 1..range.end.saturating_sub(1).max(range.start + 1);
+            let text = String::from_utf8_lossy(&parsed.bytes[inner.clone()]).into_owned();
+            vec![Word { range, text, quoted: vec![inner] }]
+        }
+        "unquoted_argument" => inside(&parsed.bytes, range),
+        _ => vec![Word { range, text: parsed.text(node), quoted: Vec::new() }],
+    }
 }

@@ -22,6 +22,21 @@ pub fn truth(tokens: &[Token], world: World) -> Truth {
     Reader { tokens, world, at: 0 }.condition()
 }
 
+/// Whether a condition compares the toolkit so that it holds from a version on; then whether that very version is left
+/// out.
+pub fn holds_from(tokens: &[Token]) -> Option<bool> {
+    let [Token::Word(left), Token::Word(operator), Token::Word(right)] = tokens else { return None };
+    let subject = Subject::of(left).filter(|subject| *subject != Subject::Major)?;
+    let is_version =
+        right.split('.').count() == 2 && right.split('.').all(|part| part.parse::<u16>().is_ok());
+    match operator.strip_prefix("VERSION_").unwrap_or(operator) {
+        "GREATER_EQUAL" if is_version => Some(false),
+        // nvcc reports a third number: 12.8.93 is greater than 12.8.
+        "GREATER" if is_version => Some(subject == Subject::Short || !operator.starts_with("VERSION_")),
+        _ => None,
+    }
+}
+
 struct Reader<'a> {
     tokens: &'a [Token],
     world: World,
@@ -67,7 +82,8 @@ impl<'a> Reader<'a> {
             return inner;
         }
         let Some(left) = self.word(0) else { return Truth::Maybe };
-        if let (Some(operator), Some(right)) = (self.word(1).filter(|word| is_comparison(word)), self.word(2)) {
+        if let (Some(operator), Some(right)) = (self.word(1).filter(|word| is_comparison(word)), self.word(2))
+        {
             self.at += 3;
             return self.comparison(left, operator, right);
         }
@@ -131,7 +147,9 @@ impl Subject {
         let name = text.strip_prefix("${").and_then(|name| name.strip_suffix('}')).unwrap_or(text);
         match name {
             "CUDA_VERSION" | "CUDA_VERSION_STRING" | "CUDA_VERSION_SHORT" => Some(Self::Short),
-            "CMAKE_CUDA_COMPILER_VERSION" | "CUDAToolkit_VERSION" | "CUDA_COMPILER_VERSION" => Some(Self::Full),
+            "CMAKE_CUDA_COMPILER_VERSION" | "CUDAToolkit_VERSION" | "CUDA_COMPILER_VERSION" => {
+                Some(Self::Full)
+            }
             "CUDA_VERSION_MAJOR" | "CUDAToolkit_VERSION_MAJOR" | "CUDA_MAJOR_VERSION" => Some(Self::Major),
             _ => None,
         }
@@ -174,7 +192,8 @@ mod tests {
             text => Token::Word(text.trim_matches('"').to_string()),
         };
         let tokens: Vec<Token> = spaced.split_whitespace().map(token).collect();
-        let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
+        let toolkits =
+            [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
         let letter = |world| match truth(&tokens, world) {
             Truth::Yes => 'Y',
             Truth::No => 'n',
@@ -199,6 +218,20 @@ mod tests {
         assert_eq!(truths("${CMAKE_CUDA_COMPILER_VERSION} VERSION_GREATER_EQUAL 13.0"), "nnY?");
         assert_eq!(truths("CMAKE_CUDA_COMPILER_VERSION VERSION_LESS_EQUAL 12.8"), "Ynn?");
         assert_eq!(truths("CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8.61"), "Y?n?");
+    }
+
+    #[test]
+    fn simple_conditions_can_be_written_for_another_toolkit() {
+        let form = |text: &str| {
+            let tokens: Vec<Token> = text.split(' ').map(|word| Token::Word(word.to_string())).collect();
+            holds_from(&tokens)
+        };
+        assert_eq!(form("CUDA_VERSION VERSION_GREATER_EQUAL 11.8"), Some(false));
+        assert_eq!(form("CUDA_VERSION GREATER 8.9"), Some(true));
+        assert_eq!(form("CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER 12.0"), Some(false));
+        assert_eq!(form("CUDA_VERSION VERSION_LESS 11.8"), None);
+        assert_eq!(form("CUDA_VERSION_MAJOR GREATER 11"), None);
+        assert_eq!(form("NOT CUDA_VERSION VERSION_GREATER 11.8"), None);
     }
 
     #[test]

@@ -21,11 +21,15 @@ pub struct Group {
     home: usize,
 }
 
-/// Puts the items of a file into lists.
+/// Puts the items of a file into lists. A command that gives a variable a new value begins another list.
 pub fn groups(outline: &Outline, items: &[Item]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for (at, item) in items.iter().enumerate() {
-        let sequence = &outline.sequences[item.sequence];
+    for (at, sequence) in outline.sequences.iter().enumerate() {
+        let own = items.iter().enumerate().filter(|(_, item)| item.sequence == at).map(|(item, _)| item);
+        let own: Vec<usize> = own.collect();
+        if own.is_empty() && !sequence.resets {
+            continue;
+        }
         let command = sequence.command.start;
         let apart = if sequence.name.is_some() { 0 } else { command };
         let key = (sequence.name.clone(), sequence.owner.clone(), apart);
@@ -35,25 +39,21 @@ pub fn groups(outline: &Outline, items: &[Item]) -> Vec<Group> {
         });
         match open {
             Some(group) => {
-                group.items.push(at);
+                group.items.extend(own);
                 group.command = command;
             }
             None => {
                 let (name, home) = (sequence.name.clone(), sequence.block);
-                groups.push(Group { items: vec![at], name, key, command, home });
+                groups.push(Group { items: own, name, key, command, home });
             }
         }
     }
+    groups.retain(|group| group.items.iter().any(|at| !items[*at].parts.is_empty()));
     groups
 }
 
 /// Settles all lists of a file; `None` for one of which nothing would be left.
-pub fn settle(
-    groups: &[Group],
-    outline: &Outline,
-    items: &[Item],
-    law: &Law<'_>,
-) -> Vec<Option<Settled>> {
+pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>) -> Vec<Option<Settled>> {
     let blocks: Vec<Presence> = outline.blocks.iter().map(|block| block.presence.clone()).collect();
     let lists: Vec<List<'_>> = groups.iter().map(|group| group.list(outline, items, &blocks)).collect();
     let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -77,27 +77,38 @@ pub fn settle(
 /// Where a list certainly gives a result, settled or not.
 fn given(list: &List<'_>, settled: Option<&Settled>, code: Code, law: &Law<'_>) -> Presence {
     let serves = |parts: &[Gencode]| parts.iter().any(|part| part.codes.iter().any(|own| own.serves(code)));
-    let kept = list.entries.iter().enumerate().filter(|(at, entry)| match settled.map(|one| &one.fates[*at]) {
-        Some(Fate::Goes) => false,
-        Some(Fate::Becomes(parts)) => serves(parts),
-        Some(Fate::Stays) | None => serves(&entry.parts),
-    });
+    let kept =
+        list.entries.iter().enumerate().filter(|(at, entry)| match settled.map(|one| &one.fates[*at]) {
+            Some(Fate::Goes) => false,
+            Some(Fate::Becomes(parts)) => serves(parts),
+            Some(Fate::Stays) | None => serves(&entry.parts),
+        });
     let added = settled.into_iter().flat_map(|one| &one.additions).filter(|one| serves(&one.parts));
-    let blocks = kept.map(|(_, entry)| entry.block).chain(added.map(|one| list.entries[one.neighbour].block));
-    blocks.fold(law.worlds.nowhere(), |all, block| all.or(&list.blocks[block].certain()))
+    let kept = kept.map(|(_, entry)| list.blocks[entry.block].clone());
+    let reached = kept.chain(added.map(|one| list.reach(one, law)));
+    reached.fold(law.worlds.nowhere(), |all, presence| all.or(&presence.certain()))
 }
 
 impl Group {
     /// The list that the law is settled for.
     pub fn list<'a>(&self, outline: &Outline, items: &[Item], blocks: &'a [Presence]) -> List<'a> {
         let own = || self.items.iter().map(|at| &items[*at]);
-        let entry = |item: &Item| Entry {
-            parts: item.parts.clone(),
-            block: outline.sequences[item.sequence].block,
-        };
-        let single = matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
+        let entry =
+            |item: &Item| Entry { parts: item.parts.clone(), block: outline.sequences[item.sequence].block };
+        let single =
+            matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
         let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
-        List { entries: own().map(entry).collect(), blocks, home: self.home, ptx, single }
+        let guards = self.guards(outline, items);
+        List { entries: own().map(entry).collect(), blocks, home: self.home, guards, ptx, single }
+    }
+
+    /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.
+    fn guards(&self, outline: &Outline, items: &[Item]) -> Vec<(usize, usize)> {
+        let sole = self.items.iter().map(|at| &items[*at]).filter(|item| outline.is_sole(item));
+        let mut blocks: Vec<usize> = sole.map(|item| outline.sequences[item.sequence].block).collect();
+        blocks.dedup();
+        let guarded = blocks.into_iter().filter(|block| outline.blocks[*block].guard.is_some());
+        guarded.map(|block| (block, outline.blocks[block].parent)).collect()
     }
 }
 

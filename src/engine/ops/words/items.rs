@@ -51,7 +51,9 @@ pub enum Notation {
 pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for (at, sequence) in outline.sequences.iter().enumerate().filter(|(_, one)| !is_printed(one, outline)) {
-        let read = |item: &&Item| sequence.holder.is_some_and(|(held, word)| item.sequence == held && item.words.contains(&word));
+        let read = |item: &&Item| {
+            sequence.holder.is_some_and(|(held, word)| item.sequence == held && item.words.contains(&word))
+        };
         if items.iter().any(|item| read(&item)) {
             continue;
         }
@@ -133,9 +135,8 @@ pub fn split(words: &[Word]) -> Vec<Word> {
 pub fn elements(at: usize, sequence: &Sequence, names: &dyn Fn(&str) -> Option<Vec<Code>>) -> Vec<Item> {
     let element = |(word, read): (usize, &Word)| {
         let known = element(&read.text, names);
-        let (codes, spelling) = known.map_or((Vec::new(), Spelling::Other), |(codes, notation)| {
-            (codes, Spelling::Element(notation))
-        });
+        let (codes, spelling) = known
+            .map_or((Vec::new(), Spelling::Other), |(codes, notation)| (codes, Spelling::Element(notation)));
         let parts = codes.into_iter().map(Gencode::of).collect();
         Item { sequence: at, words: word..word + 1, parts, spelling }
     };

@@ -11,13 +11,16 @@ mod script;
 mod settle;
 
 use super::gencode::worlds::{Truth, World, Worlds};
+use std::collections::BTreeMap;
+
 use super::gencode::settle::labels;
 use super::gencode::{ArchWish, Compiled, Toolchain};
 use super::{Aim, OpError, OpPlan, Outcome, Site, arch_outcome, parse};
-use crate::engine::arch::Code;
+use crate::engine::arch::{Code, parse_codes};
 use crate::engine::ops::files::Files;
 use crate::engine::source::{Sources, line_of};
 use crate::engine::syntax::Language;
+use crate::engine::syntax::words::Word;
 use crate::engine::toolkit::Toolkit;
 use group::Group;
 use items::Item;
@@ -77,14 +80,17 @@ impl WordsOp {
         let law = Law { wish: aim.wish, cuda, catalogue, worlds: &worlds };
         let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let (mut how, mut reported) = (Vec::new(), Vec::new());
-        for (path, bytes) in self.files.of(sources) {
+        for (path, bytes) in self.files.of(sources).filter(|(path, _)| !is_hidden(path)) {
             let Some(read) = self.read(sources, path, bytes, &law)? else { continue };
-            reported.extend(read.strays());
+            reported.extend(read.strays(&self.what));
             self.plan_file(&read, &law, (&mut whole, &mut how, &mut reported))?;
         }
         if whole.sites.is_empty() && reported.is_empty() {
-            let why = format!("no list of architectures in {}", self.files);
-            return Ok(OpPlan::of(Outcome::NotApplicable { why }));
+            let why = match self.what {
+                Lists::Flags => "no file gives nvcc an architecture",
+                Lists::Named(_) => "no file has such a list",
+            };
+            return Ok(OpPlan::of(Outcome::NotApplicable { why: why.to_string() }));
         }
         whole.outcome = arch_outcome(how, &mut whole.remarks, reported, aim.wish);
         Ok(whole)
@@ -96,7 +102,7 @@ impl WordsOp {
         law: &Law<'_>,
         (whole, how, reported): (&mut OpPlan, &mut Vec<String>, &mut Vec<String>),
     ) -> Result<(), OpError> {
-        let mut pen = Pen::new(read.bytes, &read.outline, &read.items);
+        let mut pen = Pen::new(read.bytes, &read.outline, &read.items, law.catalogue);
         let settled = group::settle(&read.groups, &read.outline, &read.items, law);
         for (group, settled) in read.groups.iter().zip(settled) {
             let place = read.place(group);
@@ -137,7 +143,6 @@ impl WordsOp {
             Lists::Named(names) => elements(&mut outline, names, law),
         };
         let groups = group::groups(&outline, &items);
-        let groups = groups.into_iter().filter(|group| group.names_architectures(&items)).collect();
         Ok(Some(Read { path, bytes, outline, items, groups }))
     }
 
@@ -151,11 +156,17 @@ impl WordsOp {
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolkits);
         let (wish, catalogue) = (ArchWish::default(), toolchain.catalogue);
         let law = Law { wish: &wish, cuda: toolkits, catalogue, worlds: &worlds };
-        let files = self.files.of(sources).filter_map(|(path, bytes)| self.read(sources, path, bytes, &law).ok()?);
+        let files =
+            self.files.of(sources).filter_map(|(path, bytes)| self.read(sources, path, bytes, &law).ok()?);
         let files: Vec<Read<'_>> = files.collect();
         let given = |toolkit: &Toolkit| files.iter().flat_map(|read| read.given(*toolkit, &law)).collect();
         toolkits.iter().map(given).collect()
     }
+}
+
+/// Whether a file lies in a folder of some service, such as `.github`: it builds elsewhere, for others.
+fn is_hidden(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(|folder| folder.starts_with('.')))
 }
 
 /// Whether a file can hold a list at all, judged without reading it.
@@ -186,8 +197,18 @@ fn emptied(place: &str, law: &Law<'_>) -> String {
     let cuda: Vec<String> = law.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
     match cuda.is_empty() || !law.wish.is_empty() {
         true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
-        false => format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and ")),
+        false => {
+            format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and "))
+        }
     }
+}
+
+/// Whether a text names an architecture as flags do.
+fn names_one(text: &str) -> bool {
+    ["arch=compute_", "arch=sm_"].iter().any(|before| {
+        let behind = text.split(before).skip(1);
+        behind.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
 }
 
 fn told(settled: &Settled) -> Option<String> {
@@ -214,9 +235,54 @@ impl Read<'_> {
         }
     }
 
-    /// What was seen and is left: flags that are not written as nvcc takes them, lists of single kernels.
-    fn strays(&self) -> Vec<String> {
-        Vec::new()
+    /// What was seen and is left.
+    fn strays(&self, what: &Lists) -> Vec<String> {
+        match what {
+            Lists::Flags => self.stray_flags(),
+            Lists::Named(_) => self.lists_of_kernels(),
+        }
+    }
+
+    /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.
+    fn stray_flags(&self) -> Vec<String> {
+        let sequences = self.outline.sequences.iter().enumerate();
+        let words = sequences.flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
+        let is_read = |at: usize, word: usize| {
+            self.items.iter().any(|item| item.sequence == at && item.words.contains(&word))
+                || self.outline.sequences.iter().any(|one| one.holder == Some((at, word)))
+                || self.outline.sequences[at].holder.is_some_and(|(holder, word)| {
+                    self.items.iter().any(|item| item.sequence == holder && item.words.contains(&word))
+                })
+        };
+        let strays = words.filter(|(at, (word, read))| names_one(&read.text) && !is_read(*at, *word));
+        let told = |(_, (_, word)): (usize, (usize, &Word))| {
+            let line = line_of(self.bytes, word.range.start);
+            format!("{} line {line} is not understood and left: {}", self.path, word.text)
+        };
+        strays.map(told).collect()
+    }
+
+    /// Lists of architectures that are handed to a function of the project itself.
+    fn lists_of_kernels(&self) -> Vec<String> {
+        let mut handed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for sequence in
+            self.outline.sequences.iter().filter(|one| one.name.is_none() && self.outline.is_cmake)
+        {
+            let Some((holder, _)) = sequence.holder else { continue };
+            let gives =
+                self.outline.sequences[holder].words.first().is_some_and(|word| word.text.contains("ARCH"));
+            let is_list =
+                sequence.words.iter().all(|word| word.text.contains('.') && parse_codes(&word.text).is_ok());
+            if gives && is_list {
+                let line = line_of(self.bytes, sequence.words[0].range.start);
+                handed.entry(&sequence.owner).or_default().push(line.to_string());
+            }
+        }
+        let told = |(function, lines): (&str, Vec<String>)| {
+            let why = "they may say what a kernel can run on";
+            format!("{}: lists given to {function} are left, {why}: line {}", self.path, lines.join(", "))
+        };
+        handed.into_iter().map(told).collect()
     }
 
     /// What a toolkit is given by the lists of the file.
@@ -228,16 +294,7 @@ impl Read<'_> {
             world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
         });
         let parts = reached.flat_map(|item| item.parts.iter().cloned());
-        parts
-            .map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode })
-            .collect()
-    }
-}
-
-impl Group {
-    /// Whether any of its entries is an architecture, and none leaves the choice to CMake.
-    fn names_architectures(&self, items: &[Item]) -> bool {
-        self.items.iter().any(|at| !items[*at].parts.is_empty())
+        parts.map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode }).collect()
     }
 }
 

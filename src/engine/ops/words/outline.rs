@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::items::Item;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
 use crate::engine::syntax::words::{Word, inside};
 
@@ -27,6 +28,23 @@ pub struct Block {
     pub alone: Option<Range<usize>>,
     /// How many commands and conditionals stand in it.
     pub commands: usize,
+    /// Its condition, where it can be written anew for another toolkit.
+    pub guard: Option<Guard>,
+}
+
+/// A condition that holds from a toolkit on, and nothing else: `if(CUDA_VERSION VERSION_GREATER_EQUAL 11.8)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// The whole conditional, which has no other branch.
+    pub whole: Range<usize>,
+    /// The command that opens it.
+    pub opening: Range<usize>,
+    /// The command that closes it.
+    pub closing: Range<usize>,
+    /// The version that it compares with, without quotes.
+    pub version: Range<usize>,
+    /// Whether that version itself is left out.
+    pub exclusive: bool,
 }
 
 /// Words that stand beside each other.
@@ -53,7 +71,7 @@ pub struct Sequence {
 impl Outline {
     /// A file without anything.
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
-        let whole = Block { parent: 0, presence: worlds.everywhere(), alone: None, commands: 0 };
+        let whole = Block { parent: 0, presence: worlds.everywhere(), alone: None, commands: 0, guard: None };
         Self { blocks: vec![whole], is_cmake, sequences: Vec::new() }
     }
 
@@ -61,8 +79,16 @@ impl Outline {
     pub fn block(&mut self, parent: usize, condition: &Presence, alone: Option<Range<usize>>) -> usize {
         let presence = self.blocks[parent].presence.and(condition);
         self.blocks[parent].commands += 1;
-        self.blocks.push(Block { parent, presence, alone, commands: 0 });
+        self.blocks.push(Block { parent, presence, alone, commands: 0, guard: None });
         self.blocks.len() - 1
+    }
+
+    /// Whether an item is all that its command adds to a value.
+    pub fn is_sole(&self, item: &Item) -> bool {
+        let sequence = &self.sequences[item.sequence];
+        let mut others = sequence.words.iter().enumerate().filter(|(at, _)| !item.words.contains(at));
+        let outer = sequence.holder.map_or(1, |(holder, _)| self.sequences[holder].words.len());
+        !sequence.resets && outer == 1 && others.all(|(_, word)| sequence.is_itself(word))
     }
 
     /// Whether a block is another one or lies in it.

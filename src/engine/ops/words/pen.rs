@@ -9,6 +9,7 @@ use super::items::{Item, Notation, Spelling, gencode_value};
 use super::outline::{Outline, Sequence};
 use super::settle::{Addition, Fate, Settled};
 use crate::engine::arch::{Code, Gencode};
+use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::{Edit, Edits, Overlap};
 use crate::engine::syntax::style;
 
@@ -17,6 +18,7 @@ pub struct Pen<'a> {
     bytes: &'a [u8],
     outline: &'a Outline,
     items: &'a [Item],
+    catalogue: &'a Catalogue,
     /// The words that go, by sequence.
     gone: BTreeMap<usize, BTreeSet<usize>>,
     /// What is written, by the sequence that it belongs to.
@@ -27,9 +29,9 @@ pub struct Pen<'a> {
 
 impl<'a> Pen<'a> {
     /// For one file.
-    pub fn new(bytes: &'a [u8], outline: &'a Outline, items: &'a [Item]) -> Self {
+    pub fn new(bytes: &'a [u8], outline: &'a Outline, items: &'a [Item], catalogue: &'a Catalogue) -> Self {
         let (gone, written, to_quote) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        Self { bytes, outline, items, gone, written, to_quote }
+        Self { bytes, outline, items, catalogue, gone, written, to_quote }
     }
 
     /// Writes what a list becomes.
@@ -40,21 +42,21 @@ impl<'a> Pen<'a> {
             match fate {
                 Fate::Stays => {}
                 Fate::Becomes(parts) => self.replace(item, parts),
-                Fate::Goes => match additions.iter().position(|one| one.neighbour == at && self.may_take(item)) {
-                    Some(first) => {
-                        let addition = additions.remove(first);
+                Fate::Goes => match successor(&additions, at, item) {
+                    Some(index) => {
+                        let addition = additions.remove(index);
                         self.replace(item, &addition.parts);
                     }
                     None => self.gone.entry(item.sequence).or_default().extend(item.words.clone()),
                 },
             }
         }
-        additions.iter().for_each(|addition| self.insert(group, addition));
-    }
-
-    /// Whether another entry can be written over this one.
-    fn may_take(&self, item: &Item) -> bool {
-        item.spelling != Spelling::Other
+        let (guarded, plain): (Vec<Addition>, Vec<Addition>) =
+            additions.into_iter().partition(|addition| addition.since.is_some());
+        plain.iter().for_each(|addition| self.insert(group, addition));
+        let alike =
+            |one: &Addition, other: &Addition| (one.neighbour, one.since) == (other.neighbour, other.since);
+        guarded.chunk_by(alike).for_each(|alike| self.insert_guarded(group, alike));
     }
 
     fn replace(&mut self, item: &Item, parts: &[Gencode]) {
@@ -95,19 +97,31 @@ impl<'a> Pen<'a> {
             self.written.push((neighbour.sequence, edit));
             return;
         }
-        let sequence = &self.outline.sequences[neighbour.sequence];
-        let gap = self.separator(neighbour);
+        let (place, text, gap) = match self.string_of_one(neighbour) {
+            Some((place, gap)) => (place, format!("\"{text}\""), gap),
+            None => (self.range_of(neighbour), text, self.separator(neighbour)),
+        };
         let edit = if addition.before {
-            let at = self.range_of(neighbour).start;
-            Edit { range: at..at, text: [text, gap].concat().into() }
+            Edit { range: place.start..place.start, text: [text, gap].concat().into() }
         } else {
-            let at = self.end_of_line_comment(self.range_of(neighbour).end, &gap);
+            let at = self.end_of_line_comment(place.end, &gap);
             Edit { range: at..at, text: [gap, text].concat().into() }
         };
-        if sequence.bare {
+        if self.outline.sequences[neighbour.sequence].bare {
             self.to_quote.insert(neighbour.sequence);
         }
         self.written.push((neighbour.sequence, edit));
+    }
+
+    /// The string of an element that has one for itself beside others: `"7.0" "7.5"`; and what stands between them.
+    fn string_of_one(&self, item: &Item) -> Option<(Range<usize>, String)> {
+        let sequence = &self.outline.sequences[item.sequence];
+        let (holder, word) =
+            sequence.holder.filter(|_| self.outline.is_cmake && sequence.words.len() == 1)?;
+        let words = &self.outline.sequences[holder].words;
+        let pair = if word == 0 { words.get(0..2)? } else { words.get(word - 1..=word)? };
+        let gap = &self.bytes[pair[0].range.end..pair[1].range.start];
+        Some((words[word].range.clone(), without_comment(String::from_utf8_lossy(gap).into_owned())))
     }
 
     /// An item that shows how entries of the list are written: the neighbour, where it shows it.
@@ -157,13 +171,7 @@ impl<'a> Pen<'a> {
         });
         let is_list = matches!(item.spelling, Spelling::Element(_)) && sequence.holder.is_some();
         let gap = gap.unwrap_or_else(|| if is_list { ";" } else { " " }.to_string());
-        match gap.split_once('#') {
-            None => gap,
-            Some(_) => gap.rfind('\n').map_or(" ".to_string(), |newline| {
-                let start = if gap[..newline].ends_with('\r') { newline - 1 } else { newline };
-                gap[start..].to_string()
-            }),
-        }
+        without_comment(gap)
     }
 
     /// Where a new line begins behind an item that a comment follows.
@@ -179,50 +187,69 @@ impl<'a> Pen<'a> {
 
     /// In lists that have a command for each entry, another command.
     fn line_of_its_own(&self, group: &Group, addition: &Addition, text: &str) -> Option<Edit> {
+        let sequence = |item: &Item| &self.outline.sequences[item.sequence];
         let neighbour = &self.items[group.items[addition.neighbour]];
-        let commands: Vec<usize> = group
-            .items
-            .iter()
-            .map(|at| self.outline.sequences[self.items[*at].sequence].command.start)
-            .collect();
+        let added = || group.items.iter().map(|at| &self.items[*at]).filter(|item| !sequence(item).resets);
+        let commands: Vec<usize> = added().map(|item| sequence(item).command.start).collect();
         let each_has_its_own = commands.len() > 1 && commands.windows(2).all(|pair| pair[0] != pair[1]);
-        let command = &self.outline.sequences[neighbour.sequence].command;
-        if !each_has_its_own || self.outline.sequences[neighbour.sequence].resets || !self.is_alone(command) {
+        let command = &sequence(neighbour).command;
+        if !each_has_its_own || sequence(neighbour).resets || !self.is_alone(command) {
             return None;
         }
-        let model = self.is_sole(neighbour).then_some(neighbour).or_else(|| {
-            let items = group.items.iter().map(|at| &self.items[*at]);
-            let mut sole = items.filter(|item| self.is_sole(item) && !self.outline.sequences[item.sequence].resets);
-            sole.next_back()
-        })?;
-        let (whole, entry) = (&self.outline.sequences[model.sequence].command, self.range_of(model));
-        let indent = style::indent_at(self.bytes, command.start);
-        let line = [
-            indent,
-            &self.bytes[whole.start..entry.start],
-            text.as_bytes(),
-            &self.bytes[entry.end..whole.end],
-            style::newline(self.bytes).as_bytes(),
-        ];
+        let own = Some(neighbour).filter(|item| self.outline.is_sole(item));
+        let model = own.or_else(|| added().filter(|item| self.outline.is_sole(item)).last())?;
+        let line = self.command_line(model, text, style::indent_at(self.bytes, command.start));
         let lines = style::whole_lines(self.bytes, command.clone());
         let at = if addition.before { lines.start } else { lines.end };
         let ends = at == 0 || self.bytes[at - 1] == b'\n';
-        ends.then(|| Edit { range: at..at, text: line.concat() })
+        ends.then(|| Edit { range: at..at, text: line })
     }
 
-    /// Whether an item is all that its command says.
-    fn is_sole(&self, item: &Item) -> bool {
-        let sequence = &self.outline.sequences[item.sequence];
-        let mut others = sequence.words.iter().enumerate().filter(|(at, _)| !item.words.contains(at));
-        let outer = sequence.holder.map_or(1, |(holder, _)| self.outline.sequences[holder].words.len());
-        others.all(|(_, word)| sequence.is_itself(word)) && outer == 1
+    /// The command of an item with another entry, as a line.
+    fn command_line(&self, model: &Item, text: &str, indent: &[u8]) -> Vec<u8> {
+        let (whole, entry) = (&self.outline.sequences[model.sequence].command, self.range_of(model));
+        let newline = style::newline(self.bytes).as_bytes();
+        let (before, after) = (&self.bytes[whole.start..entry.start], &self.bytes[entry.end..whole.end]);
+        [indent, before, text.as_bytes(), after, newline].concat()
+    }
+
+    /// Entries under the condition of their neighbours, written for another toolkit, behind it.
+    fn insert_guarded(&mut self, group: &Group, additions: &[Addition]) {
+        let Some(first) = additions.first() else { return };
+        let neighbour = &self.items[group.items[first.neighbour]];
+        let sequence = &self.outline.sequences[neighbour.sequence];
+        let Some((guard, since)) = self.outline.blocks[sequence.block].guard.as_ref().zip(first.since) else {
+            return;
+        };
+        let older = self.catalogue.toolkits().iter().map(|row| row.version).rfind(|version| *version < since);
+        let version = if guard.exclusive { older.unwrap_or(since) } else { since }.to_string();
+        let newline = style::newline(self.bytes).as_bytes();
+        let indent = style::indent_at(self.bytes, guard.whole.start);
+        let opening = [
+            indent,
+            &self.bytes[guard.opening.start..guard.version.start],
+            version.as_bytes(),
+            &self.bytes[guard.version.end..guard.opening.end],
+            newline,
+        ];
+        let inner = style::indent_at(self.bytes, sequence.command.start);
+        let line = |addition: &Addition| {
+            self.command_line(neighbour, &self.text_of(neighbour, &addition.parts), inner)
+        };
+        let lines: Vec<u8> = additions.iter().flat_map(line).collect();
+        let closing = [indent, &self.bytes[guard.closing.clone()], newline].concat();
+        let at = style::line_end(self.bytes, guard.whole.end.saturating_sub(1));
+        let before = if self.bytes[..at].ends_with(b"\n") { &[] } else { newline };
+        let text = [before, &opening.concat(), &lines, &closing].concat();
+        self.written.push((usize::MAX, Edit { range: at..at, text }));
     }
 
     /// Whether a command has its lines for itself.
     fn is_alone(&self, command: &Range<usize>) -> bool {
         let lines = style::whole_lines(self.bytes, command.clone());
         let after = self.bytes[command.end..lines.end].trim_ascii();
-        style::is_blank(&self.bytes[lines.start..command.start]) && (after.is_empty() || after.starts_with(b"#"))
+        style::is_blank(&self.bytes[lines.start..command.start])
+            && (after.is_empty() || after.starts_with(b"#"))
     }
 
     /// All edits of the file.
@@ -231,11 +258,11 @@ impl<'a> Pen<'a> {
         let blocks = self.empty_blocks(&commands);
         let lines = |range: &Range<usize>| style::whole_lines(self.bytes, range.clone());
         let whole: Vec<Range<usize>> = commands.iter().chain(&blocks).map(lines).collect();
+        let is_taken = |at: usize| self.written.iter().any(|(_, edit)| edit.range.start == at);
+        let whole = with_blank_lines(self.bytes, whole, &is_taken);
         let mut edits = Edits::new();
         for range in &whole {
-            if !whole.iter().any(|other| other != range && other.start <= range.start && range.end <= other.end) {
-                edits.insert(Edit { range: range.clone(), text: Vec::new() })?;
-            }
+            edits.insert(Edit { range: range.clone(), text: Vec::new() })?;
         }
         let within = |range: &Range<usize>| {
             whole.iter().any(|outer| outer.start <= range.start && range.start < outer.end)
@@ -245,7 +272,8 @@ impl<'a> Pen<'a> {
             let ranges = ranges.into_iter().filter(|range| !within(range));
             ranges.map(|range| Edit { range, text: Vec::new() }).try_for_each(|edit| edits.insert(edit))?;
         }
-        let quotes: Vec<Edit> = self.to_quote.iter().flat_map(|at| quotes(&self.outline.sequences[*at])).collect();
+        let quotes: Vec<Edit> =
+            self.to_quote.iter().flat_map(|at| quotes(&self.outline.sequences[*at])).collect();
         let written = self.written.into_iter().map(|(_, edit)| edit);
         joined(written.collect(), quotes).into_iter().try_for_each(|edit| edits.insert(edit))?;
         Ok(edits)
@@ -255,33 +283,37 @@ impl<'a> Pen<'a> {
     /// more go from the others.
     fn empty_commands(&mut self) -> Vec<Range<usize>> {
         let mut empty = Vec::new();
-        for at in self.gone.keys().copied().collect::<BTreeSet<usize>>().into_iter().rev() {
-            let sequence = &self.outline.sequences[at];
-            let gone = &self.gone[&at];
-            let left = sequence.words.iter().enumerate().filter(|(word, _)| !gone.contains(word));
-            let says_nothing = left.map(|(_, word)| word).all(|word| sequence.is_itself(word) || is_keyword(word));
-            let is_written = self.written.iter().any(|(other, _)| *other == at);
-            if !says_nothing || is_written {
+        // A string comes after what holds it, which it may leave empty.
+        for at in (0..self.outline.sequences.len()).rev() {
+            if !self.gone.contains_key(&at) || !self.says_nothing(at) {
                 continue;
             }
-            let whole = sequence.holder.is_none_or(|(holder, word)| {
-                let outer = &self.outline.sequences[holder];
-                let mut others = outer.words.iter().enumerate().filter(|(other, _)| *other != word);
-                others.all(|(_, other)| outer.is_itself(other) || is_keyword(other))
-            });
-            match sequence.holder {
-                _ if whole && self.is_alone(&sequence.command) => {
-                    empty.push(sequence.command.clone());
-                    self.gone.remove(&at);
-                }
-                Some((holder, word)) if !whole && self.outline.is_cmake => {
-                    self.gone.remove(&at);
-                    self.gone.entry(holder).or_default().insert(word);
-                }
-                _ => {}
+            let sequence = &self.outline.sequences[at];
+            let others = sequence.holder.map_or(0, |(holder, word)| self.others_of(holder, word));
+            if others == 0 && !sequence.resets && self.is_alone(&sequence.command) {
+                empty.push(sequence.command.clone());
+                self.gone.remove(&at);
+            } else if let Some((holder, word)) = sequence.holder.filter(|_| self.outline.is_cmake) {
+                self.gone.remove(&at);
+                self.gone.entry(holder).or_default().insert(word);
             }
         }
         empty
+    }
+
+    /// Whether nothing is left of a sequence but the old value of its variable.
+    fn says_nothing(&self, at: usize) -> bool {
+        let (sequence, gone) = (&self.outline.sequences[at], &self.gone[&at]);
+        let left = sequence.words.iter().enumerate().filter(|(word, _)| !gone.contains(word));
+        let is_written = self.written.iter().any(|(other, _)| *other == at);
+        !is_written && left.map(|(_, word)| word).all(|word| sequence.is_itself(word) || is_keyword(word))
+    }
+
+    /// How many words of a sequence say something besides one of them.
+    fn others_of(&self, at: usize, word: usize) -> usize {
+        let sequence = &self.outline.sequences[at];
+        let others = sequence.words.iter().enumerate().filter(|(other, _)| *other != word);
+        others.filter(|(_, other)| !sequence.is_itself(other) && !is_keyword(other)).count()
     }
 
     /// Conditionals of which nothing is left.
@@ -319,7 +351,9 @@ fn removals(bytes: &[u8], sequence: &Sequence, gone: &BTreeSet<usize>) -> Vec<Ra
         }
         let end = (at..words.len()).find(|word| !gone.contains(word)).unwrap_or(words.len());
         let own = words[at].range.start..words[end - 1].range.end;
-        ranges.push(with_gap(bytes, words, at..end).unwrap_or(own));
+        let all = bytes[..own.start].trim_ascii_end().len()..own.end;
+        let all = if sequence.holder.is_none() { all } else { own };
+        ranges.push(with_gap(bytes, words, at..end).unwrap_or(all));
         at = end;
     }
     ranges
@@ -339,7 +373,8 @@ fn with_gap(
     if before.as_ref().is_some_and(has_comment) {
         let lines = style::whole_lines(bytes, own.clone());
         let rest = bytes[own.end..lines.end].trim_ascii();
-        let alone = style::is_blank(&bytes[lines.start..own.start]) && (rest.is_empty() || rest.starts_with(b"#"));
+        let alone =
+            style::is_blank(&bytes[lines.start..own.start]) && (rest.is_empty() || rest.starts_with(b"#"));
         return if alone { Some(lines) } else { behind };
     }
     before.or(behind)
@@ -347,7 +382,9 @@ fn with_gap(
 
 /// The quotes around the words of a sequence that had none.
 fn quotes(sequence: &Sequence) -> Vec<Edit> {
-    let (Some(first), Some(last)) = (sequence.words.first(), sequence.words.last()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (sequence.words.first(), sequence.words.last()) else {
+        return Vec::new();
+    };
     let quote = |at: usize| Edit { range: at..at, text: b"\"".to_vec() };
     vec![quote(first.range.start), quote(last.range.end)]
 }
@@ -364,6 +401,50 @@ fn joined(written: Vec<Edit>, quotes: Vec<Edit>) -> Vec<Edit> {
         }
     }
     joined
+}
+
+/// A gap between words; of one that holds a comment, what stands behind it.
+fn without_comment(gap: String) -> String {
+    if !gap.contains('#') {
+        return gap;
+    }
+    gap.rfind('\n').map_or(" ".to_string(), |newline| {
+        let start = if gap[..newline].ends_with('\r') { newline - 1 } else { newline };
+        gap[start..].to_string()
+    })
+}
+
+/// The addition that is written over an entry that goes: the next one behind it, else the last before it.
+fn successor(additions: &[Addition], at: usize, item: &Item) -> Option<usize> {
+    let fits =
+        |one: &Addition| one.neighbour == at && one.since.is_none() && item.spelling != Spelling::Other;
+    let behind = additions.iter().position(|one| fits(one) && !one.before);
+    behind.or_else(|| additions.iter().rposition(fits))
+}
+
+/// Lines that go, with the empty line behind them where another one stands before.
+fn with_blank_lines(
+    bytes: &[u8],
+    mut lines: Vec<Range<usize>>,
+    is_taken: &dyn Fn(usize) -> bool,
+) -> Vec<Range<usize>> {
+    lines.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let mut whole: Vec<Range<usize>> = Vec::new();
+    for range in lines {
+        match whole.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => whole.push(range),
+        }
+    }
+    let is_blank_line = |range: Range<usize>| !range.is_empty() && style::is_blank(&bytes[range]);
+    for range in &mut whole {
+        let before = range.start.checked_sub(1).map(|end| style::line_start(bytes, end)..range.start);
+        let behind = range.end..style::line_end(bytes, range.end.min(bytes.len()));
+        if before.is_some_and(is_blank_line) && is_blank_line(behind.clone()) && !is_taken(range.end) {
+            range.end = behind.end;
+        }
+    }
+    whole
 }
 
 /// Several results as flags.

@@ -7,7 +7,8 @@ use crate::engine::syntax::words::{Command, Dialect, Word, commands, inside};
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
     let dialect = Dialect::of_path(path);
-    let mut reader = Reader { dialect, bytes, worlds, outline: Outline::new(worlds, false), block: 0, tested: false };
+    let mut reader =
+        Reader { dialect, bytes, worlds, outline: Outline::new(worlds, false), block: 0, tested: false };
     for command in commands(dialect, bytes) {
         reader.command(&command);
     }
@@ -137,7 +138,8 @@ impl Reader<'_> {
 fn mentions_itself(sequence: &Sequence) -> bool {
     let own = |word: &Word| sequence.is_itself(word);
     let Some(name) = &sequence.name else { return false };
-    let within = |word: &Word| word.text.contains(&format!("${name}")) || word.text.contains(&format!("${{{name}}}"));
+    let within =
+        |word: &Word| word.text.contains(&format!("${name}")) || word.text.contains(&format!("${{{name}}}"));
     sequence.words.iter().any(|word| own(word) || within(word))
 }
 
@@ -184,7 +186,8 @@ fn make_assignment(words: &[Word]) -> Option<Assignment> {
     } else {
         (after(first, name.len()), rest.to_vec())
     };
-    let sign = ["::=", ":=", "?=", "+=", "!=", "="].into_iter().find(|sign| operator.text.starts_with(sign))?;
+    let sign =
+        ["::=", ":=", "?=", "+=", "!=", "="].into_iter().find(|sign| operator.text.starts_with(sign))?;
     if operator.text.len() > sign.len() {
         value.insert(0, after(&operator, sign.len()));
     }

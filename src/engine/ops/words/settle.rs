@@ -51,6 +51,8 @@ pub struct List<'a> {
     pub blocks: &'a [Presence],
     /// The block that all of it lies in.
     pub home: usize,
+    /// Blocks that the same condition for another toolkit can stand beside, and what is around each.
+    pub guards: Vec<(usize, usize)>,
     /// How it says PTX.
     pub ptx: Ptx,
     /// Whether it has room for one entry only: `-arch=sm_90`.
@@ -77,6 +79,8 @@ pub struct Addition {
     pub before: bool,
     /// What it compiles.
     pub parts: Vec<Gencode>,
+    /// The toolkit from which on it holds, where it gets a condition of its own beside the one of its neighbour.
+    pub since: Option<Toolkit>,
 }
 
 /// A settled list.
@@ -175,6 +179,19 @@ impl List<'_> {
     fn presence(&self, entry: &Entry) -> &Presence {
         &self.blocks[entry.block]
     }
+
+    /// Where an addition is reached.
+    pub fn reach(&self, addition: &Addition, law: &Law<'_>) -> Presence {
+        let block = self.entries[addition.neighbour].block;
+        let Some(since) = addition.since else { return self.blocks[block].clone() };
+        let around =
+            self.guards.iter().find(|(guard, _)| *guard == block).map_or(block, |(_, around)| *around);
+        let holds = law.worlds.presence(|world| match world {
+            World::Cuda(toolkit) => Truth::of(toolkit >= since),
+            World::Hip => Truth::Maybe,
+        });
+        self.blocks[around].and(&holds)
+    }
 }
 
 struct Settling<'a> {
@@ -235,7 +252,8 @@ impl Settling<'_> {
         if !self.law.wish.only.is_empty() || codes.peek().is_none() || !codes.all(is_specific) {
             return;
         }
-        let missing = wanted.iter().filter(|code| !self.law.asking(**code).beyond(&self.given(**code)).is_empty());
+        let missing =
+            wanted.iter().filter(|code| !self.law.asking(**code).beyond(&self.given(**code)).is_empty());
         let names: Vec<String> = missing.map(Code::label).collect();
         if !names.is_empty() {
             let why = "every entry is for one chip alone (`a`), so the kernels are written for it";
@@ -279,8 +297,8 @@ impl Settling<'_> {
         let serving = self.kept.iter().zip(&self.list.entries).filter(|(parts, _)| self.serves(parts, code));
         let given = serving.map(|(_, entry)| self.list.presence(entry));
         let added = self.settled.additions.iter().filter(|addition| self.serves(&addition.parts, code));
-        let added = added.map(|addition| self.list.presence(&self.list.entries[addition.neighbour]));
-        given.chain(added).fold(self.law.worlds.nowhere(), |all, presence| all.or(presence))
+        let added = added.map(|addition| self.list.reach(addition, self.law));
+        given.cloned().chain(added).fold(self.law.worlds.nowhere(), |all, presence| all.or(&presence))
     }
 
     /// Sees to it that a result is given wherever it is asked for.
@@ -302,11 +320,19 @@ impl Settling<'_> {
     /// Adds a result to the block that fits best; `false` where nothing could be done.
     fn add(&mut self, code: Code, asking: &Presence, given: &Presence) -> bool {
         let Some(block) = self.block_for(code, asking, given) else { return false };
+        if self.add_guarded(code, block) {
+            self.settled.added.push(code);
+            return true;
+        }
         let presence = &self.list.blocks[block];
         let mut toolkits = self.law.cuda.iter().filter(|toolkit| self.law.reaches(presence, **toolkit));
-        if let Some(toolkit) = toolkits.find(|toolkit| !self.law.catalogue.takes(**toolkit, &Gencode::of(code))) {
+        if let Some(toolkit) =
+            toolkits.find(|toolkit| !self.law.catalogue.takes(**toolkit, &Gencode::of(code)))
+        {
             let why = "and the list is the same for every toolkit";
-            self.settled.reported.push(format!("{} is not added: CUDA {toolkit} refuses it, {why}", code.label()));
+            self.settled
+                .reported
+                .push(format!("{} is not added: CUDA {toolkit} refuses it, {why}", code.label()));
             return false;
         }
         match (code, self.list.ptx) {
@@ -319,6 +345,30 @@ impl Settling<'_> {
             _ => self.place(vec![Gencode::of(code)], block),
         }
         self.settled.added.push(code);
+        true
+    }
+
+    /// Adds a result under a condition of its own, where the file has one to go by and some toolkit that gets to the
+    /// block would refuse it.
+    fn add_guarded(&mut self, code: Code, block: usize) -> bool {
+        let takes = self.law.worlds.takes(self.law.catalogue, &Gencode::of(code));
+        let presence = self.list.blocks[block].without_hip();
+        let row = self.law.catalogue.arch(code.arch());
+        let since = row.filter(|row| row.last.is_none()).and_then(|row| row.since);
+        let own = self.list.guards.iter().find(|(guard, _)| *guard == block);
+        let form = own.or(self.list.guards.last());
+        let (Some(since), Some((guard, around)), false) = (since, form, presence.beyond(&takes).is_empty())
+        else {
+            return false;
+        };
+        let reaches = self.list.blocks[*around].and(&takes);
+        let within = |entry: &Entry| entry.block == *guard;
+        let Some(neighbour) = self.list.entries.iter().rposition(within) else { return false };
+        if !presence.and(&takes).is_covered_by(&reaches) {
+            return false;
+        }
+        let parts = vec![Gencode::of(code)];
+        self.settled.additions.push(Addition { neighbour, before: false, parts, since: Some(since) });
         true
     }
 
@@ -346,7 +396,7 @@ impl Settling<'_> {
         let named = || within().find(|(_, entry)| entry.order().is_some());
         let Some((neighbour, _)) = smaller.or_else(named).or_else(|| within().last()) else { return };
         let before = smaller.is_none();
-        self.settled.additions.push(Addition { neighbour, before, parts });
+        self.settled.additions.push(Addition { neighbour, before, parts, since: None });
         // Those after the same neighbour are in their order: wanted results come ascending.
         self.settled.additions.sort_by_key(|addition| (addition.neighbour, !addition.before));
     }
@@ -365,6 +415,16 @@ impl Settling<'_> {
         }
     }
 
+    /// Gives PTX an entry of its own, under the condition that its machine code came under.
+    fn place_ptx(&mut self, arch: Arch, block: usize) {
+        let parts = vec![Gencode::of(Code::Ptx(arch))];
+        let is_sass = |addition: &&Addition| addition.parts == [Gencode::of(Code::Sass(arch))];
+        match self.settled.additions.iter().find(is_sass).filter(|addition| addition.since.is_some()) {
+            Some(sass) => self.settled.additions.push(Addition { parts, ..sass.clone() }),
+            None => self.place(parts, block),
+        }
+    }
+
     /// A list whose PTX a given toolkit refuses keeps PTX: of its newest architecture.
     fn keep_ptx(&mut self) {
         let additions = self.settled.additions.iter().map(|addition| &addition.parts);
@@ -376,14 +436,15 @@ impl Settling<'_> {
             (arch == Arch::plain(arch.number)).then_some(arch)
         };
         let newest = all.iter().filter_map(plain).max();
-        let (Some(at), Some(newest), false) = (self.lost_ptx.last().copied(), newest, has_ptx) else { return };
+        let (Some(at), Some(newest), false) = (self.lost_ptx.last().copied(), newest, has_ptx) else {
+            return;
+        };
         if !self.law.wish.keeps(Code::Ptx(newest)) {
             return;
         }
         let alone = self.list.entries[at].codes().all(|code| matches!(code, Code::Ptx(_)));
         if alone {
-            self.kept[at] = vec![Gencode::of(Code::Ptx(newest))];
-            self.settled.fates[at] = Fate::Becomes(self.kept[at].clone());
+            self.place_ptx(newest, self.list.entries[at].block);
         } else {
             self.join_ptx(newest, self.list.entries[at].block);
         }

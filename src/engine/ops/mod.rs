@@ -33,6 +33,8 @@ pub enum Op {
     Gencode(Box<GencodeOp>),
     /// Lists of architectures outside of Python hold the wanted values.
     Words(words::WordsOp),
+    /// Words that follow each other are gone, or reported.
+    WordsRewrite(Box<words::rewrite::WordsRewrite>),
     /// A snippet stands beside an anchor, once.
     Insert(insert::InsertOp),
 }
@@ -205,6 +207,7 @@ impl Op {
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
             Op::Words(op) => &op.files,
+            Op::WordsRewrite(op) => &op.files,
             Op::Insert(op) => &op.files,
         }
     }
@@ -213,7 +216,7 @@ impl Op {
     pub fn kind(&self) -> &'static str {
         match self {
             Op::Rename(_) => "rename",
-            Op::Rewrite(_) => "rewrite",
+            Op::Rewrite(_) | Op::WordsRewrite(_) => "rewrite",
             Op::List(_) => "list",
             Op::Gencode(_) => "gencode",
             Op::Words(op) => op.kind(),
@@ -229,6 +232,7 @@ impl Op {
             Op::List(op) => vec![("name", op.name.clone())],
             Op::Gencode(op) => op.parts(),
             Op::Words(op) => op.parts(),
+            Op::WordsRewrite(op) => op.parts(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
         }
     }
@@ -244,6 +248,7 @@ impl Op {
             Op::List(op) => op.plan(sources, aim.wish),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::Words(op) => op.plan(sources, aim),
+            Op::WordsRewrite(op) => op.plan(sources),
             Op::Insert(op) => op.plan(sources),
         }
     }

@@ -21,6 +21,7 @@ use crate::engine::ops::insert::{InsertOp, Position};
 use crate::engine::ops::list::ListOp;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
+use crate::engine::ops::words::rewrite::{Phrase, WordsRewrite};
 use crate::engine::ops::words::{Lists, WordsOp};
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
@@ -440,6 +441,9 @@ impl At<'_> {
 
     fn rewrite(self, spec: &RewriteSpec) -> Result<Op, LoadError> {
         let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+        if spec.within.is_some() {
+            return self.words_rewrite(&globs, spec);
+        }
         let language = self.language(&globs)?;
         let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
@@ -454,6 +458,31 @@ impl At<'_> {
             unless: self.patterns("unless", language, &spec.unless)?,
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
+            advice: spec.advice.clone(),
+        })))
+    }
+
+    fn words_rewrite(self, globs: &[String], spec: &RewriteSpec) -> Result<Op, LoadError> {
+        let code = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept];
+        let conditions = || spec.conditions.values();
+        let needs_grammar = code.iter().any(|patterns| !patterns.is_empty())
+            || spec.expect.is_some()
+            || conditions().any(|one| !one.not.is_empty() || one.unused);
+        if needs_grammar {
+            return Err(
+                self.wrong("in", "of words only `find`, `replace`, `where.X.regex` and `advice` are known")
+            );
+        }
+        let regex = |(name, one): (&String, &WhereSpec)| {
+            let text = one.regex.as_deref().unwrap_or_default();
+            self.regex("where.regex", text).map(|regex| (name.clone(), regex))
+        };
+        let phrase = |text: &String| Phrase::new(text).map_err(|error| self.wrong("find", error));
+        Ok(Op::WordsRewrite(Box::new(WordsRewrite {
+            files: self.files(globs)?,
+            find: spec.find.iter().map(phrase).collect::<Result<_, _>>()?,
+            replace: spec.replace.clone(),
+            conditions: spec.conditions.iter().map(regex).collect::<Result<_, _>>()?,
             advice: spec.advice.clone(),
         })))
     }

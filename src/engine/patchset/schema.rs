@@ -253,6 +253,9 @@ pub struct RewriteSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
     /// For which environment.
     pub needed: Option<NeededSpec>,
     /// Lands together with the others of this name.

@@ -7,6 +7,7 @@ mod group;
 mod items;
 mod outline;
 mod pen;
+pub mod rewrite;
 mod script;
 mod settle;
 

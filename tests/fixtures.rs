@@ -16,6 +16,7 @@ use cases::{Case, Expected, cases, tree, write_tree};
 use mambapatch::engine::arch::{Code, parse_codes};
 use mambapatch::engine::catalogue::Catalogue;
 use mambapatch::engine::environment::Environment;
+use mambapatch::engine::ops::Left;
 use mambapatch::engine::ops::gencode::{ArchWish, Compiled};
 use mambapatch::engine::patchset::bind::Bound;
 use mambapatch::engine::patchset::select::Request;
@@ -189,7 +190,10 @@ fn check_outcomes(case: &Case, plan: &Plan, bound: &Bound<'_>) -> Checked {
             return Err(format!("{id}: `{wanted}` was expected\n{}\n{}", all.join("\n"), changes(plan)));
         }
     }
-    let said = ops.iter().flat_map(|op| op.remarks.iter().cloned().chain([op.outcome.detail()]));
+    let left = |left: &Left| format!("{} line {}: {}", left.site.path, left.site.line, left.why);
+    let said = ops.iter().flat_map(|op| {
+        op.remarks.iter().cloned().chain(op.left.iter().map(left)).chain([op.outcome.detail()])
+    });
     let said: Vec<String> = said.chain(bound.notes.iter().cloned()).collect();
     let unsaid: Vec<&String> =
         case.file.remarks.iter().filter(|text| !said.iter().any(|said| said.contains(*text))).collect();

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::failure::Report;
 use super::planned::Planned;
-use crate::engine::ops::Site;
 use crate::engine::ops::gencode::Compiled;
+use crate::engine::ops::{Left, Site};
 use crate::engine::patchset::Upstream;
 use crate::engine::plan::effect::EffectRow;
 use crate::engine::plan::understood::Understood;
@@ -53,12 +53,20 @@ fn op(report: &OpReport) -> Value {
         "outcome": report.outcome.word(),
         "detail": report.outcome.detail(),
         "sites": report.sites.iter().map(site).collect::<Vec<_>>(),
+        "left": report.left.iter().map(left).collect::<Vec<_>>(),
         "remarks": report.remarks,
     })
 }
 
 fn site(site: &Site) -> Value {
     json!({ "path": site.path, "line": site.line, "text": site.text })
+}
+
+fn left(left: &Left) -> Value {
+    let mut value = site(&left.site);
+    value["why"] = json!(left.why);
+    value["for-a-person"] = json!(left.open);
+    value
 }
 
 fn understood(row: &Understood) -> Value {

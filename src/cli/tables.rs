@@ -1,8 +1,8 @@
 //! Outcomes and effects as tables.
 
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
-use crate::engine::ops::Outcome;
 use crate::engine::ops::gencode::Compiled;
+use crate::engine::ops::{Outcome, Site};
 use crate::engine::plan::effect::EffectRow;
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
@@ -38,11 +38,18 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         let sites =
             report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
         for site in sites {
-            text.push_str(&paint(DIM, &format!("      {}:{}: {}", site.path, site.line, site.text.trim())));
-            text.push('\n');
+            text.push_str(&place(site, ""));
+        }
+        for left in report.left.iter().filter(|left| verbose || left.open) {
+            text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
         }
     }
     text
+}
+
+/// A place with its line of code.
+fn place(site: &Site, what: &str) -> String {
+    paint(DIM, &format!("      {}:{}: {what}{}", site.path, site.line, site.text.trim())) + "\n"
 }
 
 fn sign(outcome: &Outcome) -> String {

@@ -58,6 +58,26 @@ impl Edits {
         other.sorted.into_iter().try_for_each(|edit| self.insert(edit))
     }
 
+    /// Inserts a text at an offset of [`Edits::apply`]'s result, of which it becomes a part.
+    pub fn insert_in_result(&mut self, at: usize, text: &[u8]) {
+        let mut shift = 0isize;
+        for (index, edit) in self.sorted.iter_mut().enumerate() {
+            let start = edit.range.start.wrapping_add_signed(shift);
+            if at < start {
+                let at = at.wrapping_add_signed(-shift);
+                self.sorted.insert(index, Edit { range: at..at, text: text.to_vec() });
+                return;
+            }
+            if at <= start + edit.text.len() {
+                edit.text.splice(at - start..at - start, text.iter().copied());
+                return;
+            }
+            shift += edit.text.len() as isize - edit.range.len() as isize;
+        }
+        let at = at.wrapping_add_signed(-shift);
+        self.sorted.push(Edit { range: at..at, text: text.to_vec() });
+    }
+
     /// In the order of their places.
     pub fn iter(&self) -> impl Iterator<Item = &Edit> {
         self.sorted.iter()
@@ -157,6 +177,19 @@ mod tests {
             let edits = Edits::between_lines(old.as_bytes(), new.as_bytes());
             prop_assert_eq!(edits.apply(old.as_bytes()), new.as_bytes());
             prop_assert_eq!(edits.reverse(old.as_bytes()).apply(new.as_bytes()), old.as_bytes());
+        }
+
+        #[test]
+        fn a_text_inserted_in_the_result_stands_there(
+            old in "[ab\n]{0,40}", new in "[ab\n]{0,40}", at in 0usize..40
+        ) {
+            let mut edits = Edits::between_lines(old.as_bytes(), new.as_bytes());
+            let mut wanted = new.into_bytes();
+            let at = at.min(wanted.len());
+            edits.insert_in_result(at, b"xy");
+            wanted.splice(at..at, *b"xy");
+            prop_assert_eq!(edits.apply(old.as_bytes()), &wanted[..]);
+            prop_assert_eq!(edits.reverse(old.as_bytes()).apply(&wanted), old.as_bytes());
         }
 
         #[test]

@@ -47,7 +47,8 @@ pub struct CaseFile {
     /// What each op must find: its id, and the word of its outcome. Ops that are not named may find anything.
     #[serde(default)]
     pub outcomes: BTreeMap<String, String>,
-    /// Texts that must occur in the details and remarks of some op, or in the notes.
+    /// Texts that must occur in the details and remarks of some op, in its places that are left (`PATH line N: WHY`), or
+    /// in the notes.
     #[serde(default)]
     pub remarks: Vec<String>,
     /// A text that the error must hold; nothing is patched then.

@@ -4,8 +4,10 @@
 
 pub mod files;
 pub mod gencode;
+pub mod include;
 pub mod insert;
 pub mod list;
+pub mod own;
 pub mod rename;
 pub mod rewrite;
 pub mod words;
@@ -16,9 +18,11 @@ use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
+use super::syntax::Passes;
 use super::syntax::language::{ParseFailed, Parsed};
 use files::Files;
 use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+use rewrite::Ground;
 
 /// One statement of what must hold.
 #[derive(Debug, Clone)]
@@ -56,6 +60,17 @@ impl Site {
         let line = line_of(bytes, offset);
         Self { path: path.to_string(), line, text: line_text(bytes, line) }
     }
+}
+
+/// A place that an op saw and left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Where.
+    pub site: Site,
+    /// Why, in a few words: `comment`.
+    pub why: String,
+    /// Whether a person should look at it.
+    pub open: bool,
 }
 
 /// What an op found.
@@ -111,15 +126,37 @@ pub struct OpPlan {
     pub outcome: Outcome,
     /// The edits of each file that changes.
     pub edits: BTreeMap<String, Edits>,
+    /// What each file that changes includes afterwards.
+    pub includes: Vec<String>,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
+    /// The places that it saw and left.
+    pub left: Vec<Left>,
     /// What was seen besides and left.
     pub remarks: Vec<String>,
 }
 
 impl OpPlan {
     fn of(outcome: Outcome) -> Self {
-        Self { outcome, edits: BTreeMap::new(), sites: Vec::new(), remarks: Vec::new() }
+        let (edits, includes) = (BTreeMap::new(), Vec::new());
+        Self { outcome, edits, includes, sites: Vec::new(), left: Vec::new(), remarks: Vec::new() }
+    }
+
+    /// The places that a person should look at.
+    pub fn open(&self) -> impl Iterator<Item = &Left> {
+        self.left.iter().filter(|left| left.open)
+    }
+
+    /// Why places were left, each reason with its number: `comment (2), string (1)`.
+    fn reasons(&self) -> String {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for left in &self.left {
+            match counts.iter_mut().find(|(why, _)| *why == left.why) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((&left.why, 1)),
+            }
+        }
+        counts.iter().map(|(why, count)| format!("{why} ({count})")).collect::<Vec<_>>().join(", ")
     }
 
     fn not_applicable(files: &Files) -> Self {
@@ -196,6 +233,10 @@ pub struct Aim<'a> {
     pub wish: &'a ArchWish,
     /// The toolkits in question.
     pub toolchain: Toolchain<'a>,
+    /// What the preprocessor knows; code that it never takes is left alone.
+    pub passes: &'a Passes,
+    /// What earlier ops of the patch change in the same text.
+    pub earlier: &'a BTreeMap<String, Edits>,
 }
 
 impl Op {
@@ -237,14 +278,23 @@ impl Op {
         }
     }
 
+    /// Says anew what a plan of it comes to, after places were left that it would edit.
+    pub fn settle(&self, plan: &mut OpPlan) {
+        match self {
+            Op::Rename(op) => plan.outcome = op.outcome(plan),
+            Op::Rewrite(op) => plan.outcome = op.outcome(plan),
+            Op::List(_) | Op::Gencode(_) | Op::Words(_) | Op::WordsRewrite(_) | Op::Insert(_) => {}
+        }
+    }
+
     /// What it does to these sources.
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         if self.files().of(sources).next().is_none() {
             return Ok(OpPlan::not_applicable(self.files()));
         }
         match self {
-            Op::Rename(op) => op.plan(sources),
-            Op::Rewrite(op) => op.plan(sources),
+            Op::Rename(op) => op.plan(sources, aim.passes),
+            Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
             Op::List(op) => op.plan(sources, aim.wish),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::Words(op) => op.plan(sources, aim),

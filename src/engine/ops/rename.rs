@@ -1,15 +1,19 @@
 //! `rename`: a name is gone from code and macro bodies.
+//!
+//! Places come from the census of the name, never from a parse: every occurrence is edited, or left with a reason.
 
 use std::collections::BTreeMap;
-
-use tree_sitter::Node;
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::files::Files;
-use super::{OpError, OpPlan, Outcome, Site, parse};
+use super::own::{self, OwnName};
+use super::{Left, OpError, OpPlan, Outcome, Site};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
-use crate::engine::syntax::style;
+use crate::engine::syntax::census::{Census, Name, Occurrence, Place};
+use crate::engine::syntax::passes::{Macro, Number, Passes};
+use crate::engine::syntax::{DeadCode, Language, style};
 
 /// A name that another replaces, in call, type and declaration positions.
 #[derive(Debug, Clone)]
@@ -20,93 +24,167 @@ pub struct RenameOp {
     pub from: String,
     /// What replaces it.
     pub to: String,
+    /// What each changed file includes afterwards: `<cuda/std/functional>`.
+    pub include: Vec<String>,
+}
+
+/// A file that holds the name.
+struct Counted<'a> {
+    path: &'a str,
+    bytes: &'a [u8],
+    census: Census,
+    dead: DeadCode,
 }
 
 impl RenameOp {
-    /// What the op does to these sources.
-    pub fn plan(&self, sources: &Sources) -> Result<OpPlan, OpError> {
-        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: format!("no `{}` is left", self.from) });
-        let mut edits: BTreeMap<String, Edits> = BTreeMap::new();
-        for (path, bytes) in self.files.of(sources) {
-            if memchr::memmem::find(bytes, self.last_word().as_bytes()).is_none() {
-                continue;
-            }
-            let Some(parsed) = parse(sources, path)? else { continue };
-            if let Some(node) = parsed.roots().flat_map(descendants).find(|node| self.defines(*node, parsed))
-            {
-                return Ok(self.own_definition(Site::of(path, bytes, node.start_byte())));
-            }
-            for node in self.uses(parsed) {
-                plan.sites.push(Site::of(path, bytes, node.start_byte()));
-                let edit = Edit { range: node.byte_range(), text: self.to.clone().into() };
-                let file = edits.entry(path.to_string()).or_default();
-                file.insert(edit).map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
-            }
-            if let Some(file) = edits.get_mut(path) {
-                let kept = file.merge(continuations(file, bytes));
-                kept.map_err(|overlap| OpError::Overlap { path: path.to_string(), overlap })?;
+    /// What the op does to these sources. A branch that is taken only while the old name is there, or only where the new
+    /// one is not, is dead.
+    pub fn plan(&self, sources: &Sources, passes: &Passes) -> Result<OpPlan, OpError> {
+        let passes = passes
+            .clone()
+            .assuming(&self.from, Macro::Undefined)
+            .assuming(&self.to, Macro::Defined(Number::ANY));
+        let counted = self.counted(sources, &passes);
+        if let Some(plan) = self.own_definition(&counted) {
+            return Ok(plan);
+        }
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        for file in counted.iter().filter(|file| self.files.contains(file.path)) {
+            let edits = self.read(file, &mut plan)?;
+            if !edits.is_empty() {
+                plan.edits.insert(file.path.to_string(), edits);
             }
         }
-        if !edits.is_empty() {
-            let how = format!("renames {} of `{}` to `{}`", places(plan.sites.len()), self.from, self.to);
-            plan.outcome = Outcome::Changed { how: vec![how] };
-            plan.edits = edits;
+        let new_name = self.to.split('<').next().unwrap_or(&self.to);
+        let taken = (!plan.edits.is_empty()).then(|| own::definition(sources, new_name, &passes));
+        if let Some(own) = taken.flatten() {
+            return Ok(self.own_replacement(plan, &own));
         }
+        plan.includes = self.include.clone();
+        plan.outcome = self.outcome(&plan);
         Ok(plan)
     }
 
-    fn last_word(&self) -> &str {
-        self.from.rsplit("::").next().unwrap_or(&self.from)
+    /// The files of the tree that hold the name.
+    fn counted<'a>(&self, sources: &'a Sources, passes: &Passes) -> Vec<Counted<'a>> {
+        let name = Name::new(&self.from);
+        let holds = |(path, bytes): &(&str, &Arc<[u8]>)| {
+            Language::of_path(path) == Some(Language::Cpp) && name.may_be_in(bytes)
+        };
+        let count = |(path, bytes): (&'a str, &'a Arc<[u8]>)| Counted {
+            path,
+            bytes,
+            census: name.census(bytes),
+            dead: DeadCode::of(bytes, passes),
+        };
+        sources.iter().filter(holds).map(count).collect()
     }
 
-    fn uses<'t>(&self, parsed: &'t Parsed) -> Vec<Node<'t>> {
-        let mut found: Vec<Node<'t>> = Vec::new();
-        for node in parsed.roots().flat_map(descendants).filter(|node| is_name(*node)) {
-            let within = found.last().is_some_and(|outer| {
-                outer.start_byte() <= node.start_byte() && node.end_byte() <= outer.end_byte()
-            });
-            if !within && self.is_name(&parsed.text(node)) && !self.is_shim(node, parsed) {
-                found.push(node);
+    /// The plan for a tree that gives the name a meaning of its own, in whatever file: nothing changes.
+    fn own_definition(&self, counted: &[Counted<'_>]) -> Option<OpPlan> {
+        let mut definitions = counted.iter().flat_map(|file| {
+            let live = file.census.definitions.iter().filter(|(at, _)| !file.dead.holds(*at));
+            live.map(|(at, what)| OwnName::new(&self.from, Site::of(file.path, file.bytes, *at), what))
+        });
+        let own = definitions.next()?;
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: own.to_string() });
+        let files = counted.iter().filter(|file| self.files.contains(file.path));
+        for (file, found) in
+            files.flat_map(|file| file.census.occurrences.iter().map(move |found| (file, found)))
+        {
+            plan.left.push(file.left(found.range.start, "the tree's own name", false));
+        }
+        plan.sites.push(own.site);
+        Some(plan)
+    }
+
+    /// The plan for a tree whose new name means something else: a person must decide.
+    fn own_replacement(&self, plan: OpPlan, own: &OwnName) -> OpPlan {
+        let advice = format!("{own}; {} of `{}` may have to become it", places(plan.sites.len()), self.from);
+        let mut reported = OpPlan::of(Outcome::Reported { advice });
+        let open = plan.sites.into_iter().map(|site| Left { site, why: own.to_string(), open: true });
+        reported.left = plan.left.into_iter().chain(open).collect();
+        reported
+    }
+
+    /// Sorts the occurrences of a file into edits and places that are left.
+    fn read(&self, file: &Counted<'_>, plan: &mut OpPlan) -> Result<Edits, OpError> {
+        let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
+        let mut edits = Edits::new();
+        for found in &file.census.occurrences {
+            match self.left(found, &file.dead) {
+                Some((why, open)) => plan.left.push(file.left(found.range.start, &why, open)),
+                None => {
+                    plan.sites.push(Site::of(file.path, file.bytes, found.range.start));
+                    let text = self.text(file.bytes, found.range.clone());
+                    edits.insert(Edit { range: found.range.clone(), text }).map_err(failed)?;
+                }
             }
         }
-        found.sort_by_key(Node::start_byte);
-        found
+        edits.merge(continuations(&edits, file.bytes)).map_err(failed)?;
+        Ok(edits)
     }
 
-    /// Whether a name stands in a definition of the new name by the old one (`#define TORCH_CHECK AT_CHECK`), or asks
-    /// whether it is defined (`#ifdef AT_CHECK`).
-    fn is_shim(&self, node: Node<'_>, parsed: &Parsed) -> bool {
-        let asks = |outer: Node<'_>| match outer.kind() {
-            "preproc_ifdef" => outer.child_by_field_name("name") == Some(node),
-            "preproc_defined" => true,
-            _ => false,
-        };
-        ancestors(node).any(asks) || parsed.definition(node).is_some_and(|name| name == self.to)
+    /// Why an occurrence stays, and whether a person should look at it; none where it is edited.
+    fn left(&self, found: &Occurrence, dead: &DeadCode) -> Option<(String, bool)> {
+        let plain = |why: &str, open| Some((why.to_string(), open));
+        match &found.place {
+            Place::Comment => plain("comment", false),
+            Place::String => plain("string", false),
+            Place::RawString => plain("raw string", false),
+            Place::Character => plain("character", false),
+            Place::Condition => plain("condition", false),
+            _ if dead.holds(found.range.start) => plain("code that is never taken", false),
+            Place::Code => None,
+            Place::MacroBody(name) if *name == self.to => Some((format!("definition of `{name}`"), false)),
+            Place::MacroBody(_) => None,
+            Place::Definition(_) => plain("own definition", false),
+            Place::Directive => plain("other directive", false),
+            Place::Parameter => plain("parameter of a macro", false),
+            Place::Member => plain("member", false),
+            Place::Qualified => plain("name of another scope", false),
+            Place::Imported => plain("using-declaration", true),
+            Place::Pasted => plain("pasted by ##", true),
+            Place::Split => plain("split by a comment or a new line", true),
+            Place::Bare => plain("may be it, by a `using`", true),
+        }
     }
 
-    fn is_name(&self, text: &str) -> bool {
-        text.split("::").map(str::trim).eq(self.from.split("::"))
+    /// What replaces an occurrence: a leading `::` stays, and no two tokens become one.
+    fn text(&self, bytes: &[u8], range: Range<usize>) -> Vec<u8> {
+        let global = bytes[range.clone()].starts_with(b"::") && !self.to.starts_with("::");
+        let mut text = format!("{}{}", if global { "::" } else { "" }, self.to).into_bytes();
+        if text.starts_with(b":") && bytes[..range.start].ends_with(b":") {
+            text.insert(0, b' ');
+        }
+        if text.ends_with(b">") && bytes.get(range.end) == Some(&b'=') {
+            text.push(b' ');
+        }
+        text
     }
 
-    /// Whether a node gives the name a meaning of its own: a macro or a function of that name.
-    fn defines(&self, node: Node<'_>, parsed: &Parsed) -> bool {
-        let field = match node.kind() {
-            "preproc_def" | "preproc_function_def" => "name",
-            "function_declarator"
-                if node.parent().is_some_and(|parent| parent.kind() == "function_definition") =>
-            {
-                "declarator"
-            }
-            _ => return false,
-        };
-        node.child_by_field_name(field).is_some_and(|name| self.is_name(&parsed.text(name)))
+    /// What a plan of it comes to.
+    pub(super) fn outcome(&self, plan: &OpPlan) -> Outcome {
+        let open = plan.open().count();
+        let left = plan.reasons();
+        let told = (!left.is_empty()).then(|| format!("left: {left}"));
+        if !plan.edits.is_empty() {
+            let how = format!("renames {} of `{}` to `{}`", places(plan.sites.len()), self.from, self.to);
+            return Outcome::Changed { how: [how].into_iter().chain(told).collect() };
+        }
+        if open > 0 {
+            let advice =
+                format!("{} of `{}` may have to become `{}`: {left}", places(open), self.from, self.to);
+            return Outcome::Reported { advice };
+        }
+        let told = told.map_or_else(String::new, |told| format!("; {told}"));
+        Outcome::AlreadySatisfied { why: format!("no `{}` is left{told}", self.from) }
     }
+}
 
-    fn own_definition(&self, site: Site) -> OpPlan {
-        let why = format!("{} line {} defines `{}` itself", site.path, site.line, self.from);
-        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why });
-        plan.sites.push(site);
-        plan
+impl Counted<'_> {
+    fn left(&self, at: usize, why: &str, open: bool) -> Left {
+        Left { site: Site::of(self.path, self.bytes, at), why: why.to_string(), open }
     }
 }
 
@@ -132,56 +210,10 @@ fn continuations(edits: &Edits, bytes: &[u8]) -> Edits {
     kept
 }
 
-fn is_name(node: Node<'_>) -> bool {
-    node.kind() == "qualified_identifier" || (node.child_count() == 0 && node.kind().ends_with("identifier"))
-}
-
 /// `1 place`, `2 places`.
 pub(super) fn places(count: usize) -> String {
     if count == 1 { "1 place".to_string() } else { format!("{count} places") }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn renamed(text: &str) -> (String, OpPlan) {
-        let files = Files::new(&["*.cpp".to_string()]).expect("glob");
-        let op = RenameOp { files, from: "AT_CHECK".into(), to: "TORCH_CHECK".into() };
-        let sources: Sources = [("a.cpp", text.as_bytes())].into_iter().collect();
-        let plan = op.plan(&sources).expect("plan");
-        let new =
-            plan.edits.get("a.cpp").map_or(text.as_bytes().to_vec(), |edits| edits.apply(text.as_bytes()));
-        (String::from_utf8(new).expect("utf-8"), plan)
-    }
-
-    #[test]
-    fn code_and_macro_bodies_are_renamed_and_strings_and_comments_are_not() {
-        let text = "#define CHECK_CUDA(x) \\\n    AT_CHECK(x.is_cuda(), #x \" is no AT_CHECK\")\n// AT_CHECK\nvoid f() { AT_CHECK(a); }\n";
-        let (new, plan) = renamed(text);
-        assert_eq!(
-            new,
-            text.replace("    AT_CHECK", "    TORCH_CHECK").replace("{ AT_CHECK", "{ TORCH_CHECK")
-        );
-        assert_eq!(plan.sites.iter().map(|site| site.line).collect::<Vec<_>>(), [2, 4]);
-    }
-
-    #[test]
-    fn the_backslash_of_a_macro_stays_in_its_column() {
-        let narrow = "#define A(x)       \\\n    AT_CHECK(x);   \\\n    AT_CHECK(y); \\\n    f(x)\n";
-        let wanted = "#define A(x)       \\\n    TORCH_CHECK(x); \\\n    TORCH_CHECK(y); \\\n    f(x)\n";
-        assert_eq!(renamed(narrow).0, wanted);
-        let wide = "#define A(x)           \\\n    AT_CHECK(x);       \\\n    f(x)\n";
-        assert_eq!(renamed(wide).0, wide.replace("AT_CHECK(x);   ", "TORCH_CHECK(x);"));
-    }
-
-    #[test]
-    fn a_name_that_the_tree_defines_itself_is_left_alone() {
-        for text in ["#define AT_CHECK TORCH_CHECK\nvoid f() { AT_CHECK(a); }\n", "void AT_CHECK(int a) {}\n"]
-        {
-            let (new, plan) = renamed(text);
-            assert_eq!(new, text);
-            assert!(plan.outcome.detail().contains("itself"), "{:?}", plan.outcome);
-        }
-    }
-}
+mod tests;

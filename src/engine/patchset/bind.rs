@@ -1,12 +1,16 @@
 //! A patch set joined with a release, an environment and the facts of the catalogue.
 
+use std::collections::BTreeMap;
+
 use super::select::{Request, UnknownPatch, choose, is_for, ops};
 use super::{Advisory, Patch, PatchOp, Upstream, Wanted};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
+use crate::engine::edit::Edits;
 use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::Toolchain;
+use crate::engine::syntax::Passes;
 use crate::engine::tag::SourceVersion;
 use crate::engine::toolkit::Toolkit;
 
@@ -23,6 +27,8 @@ pub struct Bound<'a> {
     pub catalogue: &'a Catalogue,
     /// The patches that are wanted, in order.
     pub patches: Vec<BoundPatch<'a>>,
+    /// What the preprocessor knows in the environment.
+    pub passes: Passes,
     /// What the person should know.
     pub notes: Vec<String>,
 }
@@ -76,6 +82,9 @@ pub enum BindError {
     Advisory(Box<Advisory>),
 }
 
+/// Before its first op a patch has changed nothing.
+static NO_EDITS: BTreeMap<String, Edits> = BTreeMap::new();
+
 fn given(cuda: &[Toolkit]) -> String {
     cuda.iter().map(Toolkit::to_string).collect::<Vec<_>>().join(" and ")
 }
@@ -116,7 +125,8 @@ impl<'a> Bound<'a> {
             Some(format!("{} comes from {origin}", bound.patch.id))
         });
         notes.extend(replaced);
-        Ok(Self { upstream, version, request, catalogue, patches, notes })
+        let passes = Passes::of(&request.environment, catalogue);
+        Ok(Self { upstream, version, request, catalogue, patches, passes, notes })
     }
 
     /// The chosen patches that need their name to be chosen again: those that were asked for by it, and those that the
@@ -140,7 +150,7 @@ impl<'a> Bound<'a> {
     pub fn aim(&self) -> Aim<'_> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
-        Aim { wish: &self.request.wish, toolchain }
+        Aim { wish: &self.request.wish, toolchain, passes: &self.passes, earlier: &NO_EDITS }
     }
 }
 

@@ -316,7 +316,7 @@ impl At<'_> {
     fn ops(self, patch: &str, spec: &PatchFile) -> Result<Vec<PatchOp>, LoadError> {
         let mut ops = Vec::new();
         for spec in &spec.rename {
-            ops.push(self.op(&spec.tags, &spec.needed, &None, self.rename(spec)?)?);
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rename(spec)?)?);
         }
         for spec in &spec.rewrite {
             ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec)?)?);
@@ -376,7 +376,25 @@ impl At<'_> {
 
     fn rename(self, spec: &RenameSpec) -> Result<Op, LoadError> {
         let files = self.files(&spec.paths)?;
-        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone() }))
+        if self.language(&spec.paths)? != Language::Cpp {
+            return Err(self.wrong("paths", "names are renamed in C++ and CUDA only"));
+        }
+        let include = self.include(Language::Cpp, &spec.include)?;
+        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include }))
+    }
+
+    /// `<path>` and `"path"` of C++ files.
+    fn include(self, language: Language, texts: &[String]) -> Result<Vec<String>, LoadError> {
+        let is_include = |text: &&String| {
+            let inner = [('<', '>'), ('"', '"')]
+                .into_iter()
+                .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
+            language == Language::Cpp && inner.is_some_and(|path| !path.trim().is_empty())
+        };
+        match texts.iter().find(|text| !is_include(text)) {
+            Some(text) => Err(self.wrong("include", format!("`{text}` is not like `<path>` in a C++ file"))),
+            None => Ok(texts.to_vec()),
+        }
     }
 
     fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
@@ -458,6 +476,7 @@ impl At<'_> {
             unless: self.patterns("unless", language, &spec.unless)?,
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
+            include: self.include(language, &spec.include)?,
             advice: spec.advice.clone(),
         })))
     }
@@ -492,6 +511,7 @@ impl At<'_> {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
             not: self.patterns("where.not", language, &spec.not)?,
+            declared: self.patterns("where.declared", language, &spec.declared)?,
             unused: spec.unused,
         })
     }

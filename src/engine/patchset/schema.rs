@@ -244,6 +244,11 @@ pub struct RenameSpec {
     pub from: String,
     /// The new one.
     pub to: String,
+    /// Lands together with the others of this name.
+    pub unit: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -286,6 +291,9 @@ pub struct RewriteSpec {
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
+    /// What each changed file includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }
@@ -299,6 +307,9 @@ pub struct WhereSpec {
     /// It is none of these patterns.
     #[serde(default)]
     pub not: Vec<String>,
+    /// One of these patterns stands in the function around and speaks of the same name.
+    #[serde(default)]
+    pub declared: Vec<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

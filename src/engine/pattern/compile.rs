@@ -92,6 +92,13 @@ impl Pattern {
         Self { words: words(&nodes), nodes, text: self.text.clone(), language: self.language }
     }
 
+    /// The functions, macros and types that it speaks of by name: `THCudaMalloc`, `cub::CTA_SYNC`.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.nodes.iter().for_each(|node| collect_names(node, &mut names));
+        names
+    }
+
     /// Whether a file can hold a match at all, judged without parsing it.
     pub fn may_match(&self, bytes: &[u8]) -> bool {
         self.words.iter().all(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some())
@@ -181,6 +188,33 @@ pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> 
     }
     let last = node.child_count().checked_sub(1)?;
     Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+}
+
+fn collect_names(node: &PatternNode, names: &mut Vec<String>) {
+    match node {
+        PatternNode::Leaf { kind, text } if kind.name == "type_identifier" => names.push(text.clone()),
+        PatternNode::Branch { kind, .. } if kind.name == "qualified_identifier" => {
+            names.extend(whole_name(node))
+        }
+        PatternNode::Branch { kind, children } => {
+            if let (Some(callee @ PatternNode::Leaf { .. }), "call_expression") =
+                (children.first(), kind.name.as_str())
+            {
+                names.extend(whole_name(callee));
+            }
+            children.iter().for_each(|child| collect_names(child, names));
+        }
+        _ => {}
+    }
+}
+
+/// The text of a name, where no metavariable stands in it.
+fn whole_name(node: &PatternNode) -> Option<String> {
+    match node {
+        PatternNode::Leaf { text, .. } => Some(text.clone()),
+        PatternNode::Branch { children, .. } => children.iter().map(whole_name).collect(),
+        _ => None,
+    }
 }
 
 /// Texts that every match holds.

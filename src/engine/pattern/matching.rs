@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::compile::{Pattern, PatternNode, literal_content};
+use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
 use crate::engine::syntax::language::{Parsed, descendants, descendants_holding, significant_children};
 
@@ -31,6 +31,12 @@ impl Bindings {
     /// All metavariables in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Bound)> {
         self.0.iter().map(|(name, bound)| (name.as_str(), bound))
+    }
+
+    /// The same with a name bound; none where it stands for another text already.
+    fn binding(&self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> Option<Self> {
+        let mut bound = self.clone();
+        bound.bind(name, parsed, range).then_some(bound)
     }
 
     /// Binds a name; `false` where it stands for another text already.
@@ -65,7 +71,8 @@ pub struct Match {
 }
 
 impl Pattern {
-    /// All places in a file, macro bodies included, in order. A place within another is found too.
+    /// All places in a file, macro bodies included, in order. A place within another is found too, and one that can be
+    /// read in several ways (which argument is the `$X` of `f($$$A, $X, $$$B)`?) in each of them.
     pub fn find_all(&self, parsed: &Parsed) -> Vec<Match> {
         if parsed.language != self.language || !self.may_match(&parsed.bytes) {
             return Vec::new();
@@ -77,13 +84,13 @@ impl Pattern {
         };
         let mut found: Vec<Match> = parsed.roots().flat_map(below).collect();
         found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
-        found.dedup_by(|one, other| one.range == other.range);
+        found.dedup();
         found
     }
 
     fn find_among<'t>(&self, parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>) -> Vec<Match> {
         match self.nodes.as_slice() {
-            [_] => nodes.filter_map(|node| self.match_node(parsed, node)).collect(),
+            [pattern] => nodes.flat_map(|node| self.readings(pattern, parsed, node)).collect(),
             several => nodes
                 .filter(|node| node.named_child_count() >= several.len())
                 .flat_map(|parent| self.match_children(parsed, parent))
@@ -94,13 +101,19 @@ impl Pattern {
     /// Matches a pattern of one node at exactly this node.
     pub fn match_node(&self, parsed: &Parsed, node: Node<'_>) -> Option<Match> {
         let [pattern] = self.nodes.as_slice() else { return None };
-        let mut bindings = Bindings::default();
-        matches(pattern, node, parsed, &mut bindings).then(|| Match {
+        self.readings(pattern, parsed, node).into_iter().next()
+    }
+
+    /// Every way in which a node is what the pattern describes.
+    fn readings(&self, pattern: &PatternNode, parsed: &Parsed, node: Node<'_>) -> Vec<Match> {
+        let found = solutions(pattern, node, parsed, &Bindings::default()).into_iter();
+        let of = |bindings| Match {
             range: node.byte_range(),
             nodes: vec![node.byte_range()],
             bindings,
             uncertain: parsed.is_uncertain(node),
-        })
+        };
+        found.map(of).collect()
     }
 
     fn match_children(&self, parsed: &Parsed, parent: Node<'_>) -> Vec<Match> {
@@ -119,7 +132,8 @@ impl Pattern {
             } else {
                 bare(*node)
             };
-            matches(pattern, node, parsed, &mut bindings)
+            let found = solutions(pattern, node, parsed, &bindings).into_iter().next();
+            found.map(|found| bindings = found).is_some()
         });
         all.then(|| Match {
             range: siblings.first().map_or(0, Node::start_byte)..siblings.last().map_or(0, Node::end_byte),
@@ -172,56 +186,67 @@ fn mentions(node: &PatternNode, name: &str) -> bool {
     }
 }
 
-fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &mut Bindings) -> bool {
+/// How many ways to read one place are looked at.
+const READINGS: usize = 32;
+
+/// Every way in which a node is what a pattern describes, given what names stand for already.
+fn solutions(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
     match pattern {
-        PatternNode::One(name) => node.is_named() && bindings.bind(name, parsed, node.byte_range()),
-        PatternNode::Many(name) => bindings.bind(name, parsed, node.byte_range()),
-        PatternNode::Literal(pieces) => {
-            literal_content(node).is_some_and(|content| match_pieces(pieces, content, parsed, bindings))
+        PatternNode::Branch { kind, .. } if node.kind_id() != kind.id => Vec::new(),
+        PatternNode::Branch { children, .. } => {
+            list_solutions(children, &significant_children(node), parsed, bindings)
         }
         PatternNode::Leaf { kind, text } => {
-            node.child_count() == 0
-                && (node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind())))
-                && parsed.bytes[node.byte_range()] == *text.as_bytes()
+            is_leaf(node, kind, text, parsed).then(|| bindings.clone()).into_iter().collect()
         }
-        PatternNode::Branch { kind, children } => {
-            if node.kind_id() != kind.id {
-                return false;
-            }
-            match match_list(children, &significant_children(node), parsed, bindings) {
-                Some(bound) => {
-                    *bindings = bound;
-                    true
-                }
-                None => false,
-            }
+        PatternNode::One(_) if !node.is_named() => Vec::new(),
+        PatternNode::One(name) | PatternNode::Many(name) => {
+            bindings.binding(name, parsed, node.byte_range()).into_iter().collect()
+        }
+        PatternNode::Literal(pieces) => {
+            let mut bound = bindings.clone();
+            let fits = literal_content(node)
+                .is_some_and(|content| match_pieces(pieces, content, parsed, &mut bound));
+            fits.then_some(bound).into_iter().collect()
         }
     }
+}
+
+/// The word of a directive may be written `#  include`.
+fn is_leaf(node: Node<'_>, kind: &Kind, text: &str, parsed: &Parsed) -> bool {
+    let same_kind = node.kind_id() == kind.id || (is_name(&kind.name) && is_name(node.kind()));
+    let same_text = || kind.name.starts_with('#') || parsed.bytes[node.byte_range()] == *text.as_bytes();
+    node.child_count() == 0 && same_kind && same_text()
 }
 
 fn is_name(kind: &str) -> bool {
     kind.ends_with("identifier")
 }
 
-fn match_list(
+fn list_solutions(
     patterns: &[PatternNode],
     nodes: &[Node<'_>],
     parsed: &Parsed,
     bindings: &Bindings,
-) -> Option<Bindings> {
+) -> Vec<Bindings> {
     let Some((pattern, rest)) = patterns.split_first() else {
-        return nodes.is_empty().then(|| bindings.clone());
+        return if nodes.is_empty() { vec![bindings.clone()] } else { Vec::new() };
     };
-    if let PatternNode::Many(name) = pattern {
-        return (0..=nodes.len()).find_map(|length| {
-            let mut bound = bindings.clone();
-            (bound.bind(name, parsed, span(&nodes[..length])) && nodes[..length].iter().all(Node::is_named))
-                .then(|| match_list(rest, &nodes[length..], parsed, &bound))?
-        });
-    }
-    let (node, others) = nodes.split_first()?;
-    let mut bound = bindings.clone();
-    matches(pattern, *node, parsed, &mut bound).then(|| match_list(rest, others, parsed, &bound))?
+    let firsts: Vec<(usize, Bindings)> = match (pattern, nodes.first()) {
+        (PatternNode::Many(name), _) => {
+            let named = nodes.iter().take_while(|node| node.is_named()).count();
+            let bound =
+                |length: usize| Some((length, bindings.binding(name, parsed, span(&nodes[..length]))?));
+            (0..=named).filter_map(bound).collect()
+        }
+        (_, None) => Vec::new(),
+        (_, Some(node)) => {
+            solutions(pattern, *node, parsed, bindings).into_iter().map(|bound| (1, bound)).collect()
+        }
+    };
+    let ways =
+        firsts.into_iter().flat_map(|(length, bound)| list_solutions(rest, &nodes[length..], parsed, &bound));
+    ways.take(READINGS).collect()
 }
 
 fn span(nodes: &[Node<'_>]) -> Range<usize> {
@@ -299,6 +324,8 @@ mod tests {
     fn the_same_name_means_the_same_text_and_lists_may_be_empty() {
         assert_eq!(python("$X == $X", "a == a\na == b\n"), 1);
         assert_eq!(python("f($$$A, $X.type(), $$$B)", "f(x.type())\nf(a, x.type(), b, c)\nf(a)\n"), 2);
+        assert_eq!(python("f($$$A, $X.type(), $$$B)", "f(x.type(), a, y.type())\n"), 2);
+        assert_eq!(python("f($$$A, 1, $$$B)", "f(1)\n"), 1);
     }
 
     #[test]

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
-use super::ops::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site};
+use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, include};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
 use super::tag::SourceVersion;
+use unit::Held;
 
 /// All edits and outcomes for one target; not yet proved.
 #[derive(Debug, Clone)]
@@ -59,6 +60,8 @@ pub struct OpReport {
     pub outcome: Outcome,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
+    /// The places that it saw and left.
+    pub left: Vec<Left>,
     /// What was seen besides and left.
     pub remarks: Vec<String>,
 }
@@ -133,10 +136,11 @@ pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
 
 fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> Result<PatchPlan, PlanError> {
     let mut reports = Vec::new();
-    let mut edits: BTreeMap<String, Edits> = BTreeMap::new();
+    let mut edits: BTreeMap<String, (Edits, Vec<String>)> = BTreeMap::new();
     for (op, plan) in plan_ops(&bound.ops, sources, whole.aim(), &whole.version)? {
         for (path, more) in plan.edits {
-            let file = edits.entry(path.clone()).or_default();
+            let (file, includes) = edits.entry(path.clone()).or_default();
+            includes.extend(plan.includes.iter().cloned());
             file.merge(more).map_err(|overlap| PlanError::Overlap { id: op.id.clone(), path, overlap })?;
         }
         reports.push(OpReport {
@@ -144,13 +148,15 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
             files: op.op.files().to_string(),
             outcome: plan.outcome,
             sites: plan.sites,
+            left: plan.left,
             remarks: plan.remarks,
         });
     }
     let changes: BTreeMap<String, Change> = edits
         .into_iter()
-        .filter_map(|(path, edits)| {
+        .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
+            include::add(&before, &mut edits, &includes, &whole.passes);
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
         })
@@ -172,6 +178,9 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
     })
 }
 
+/// The ops of a patch with their plans, and those that do not fit.
+type Attempt<'a> = (Vec<(&'a PatchOp, OpPlan)>, Vec<(&'a PatchOp, OpError)>);
+
 /// Plans the ops of a patch on the same text. Of an unknown release, shapes that do not fit are left out as long as
 /// another one of their kind does.
 fn plan_ops<'a>(
@@ -180,15 +189,13 @@ fn plan_ops<'a>(
     aim: Aim<'_>,
     version: &SourceVersion,
 ) -> Result<Vec<(&'a PatchOp, OpPlan)>, PlanError> {
-    let mut planned = Vec::new();
-    let mut unfit: Vec<(&PatchOp, OpError)> = Vec::new();
-    for op in ops {
-        match op.op.plan(sources, aim) {
-            Ok(plan) => planned.push((*op, plan)),
-            Err(cause @ OpError::NoAnchor(_)) => unfit.push((op, cause)),
-            Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
+    let mut held = Held::default();
+    let (planned, unfit) = loop {
+        let attempt = attempt(ops, sources, aim, &held)?;
+        if !held.grow(&attempt.0) {
+            break attempt;
         }
-    }
+    };
     unit::check(&planned, &unfit)?;
     let known = *version != SourceVersion::Unknown;
     let alone = |op: &PatchOp| {
@@ -201,6 +208,32 @@ fn plan_ops<'a>(
         Some((op, cause)) => Err(PlanError::Op { id: op.id.clone(), cause }),
         None => Ok(planned),
     }
+}
+
+/// Plans each op, given the files in which a unit is held back.
+fn attempt<'a>(
+    ops: &[&'a PatchOp],
+    sources: &Sources,
+    aim: Aim<'_>,
+    held: &Held,
+) -> Result<Attempt<'a>, PlanError> {
+    let (mut planned, mut unfit) = Attempt::default();
+    let mut earlier: BTreeMap<String, Edits> = BTreeMap::new();
+    for op in ops {
+        match op.op.plan(sources, Aim { earlier: &earlier, ..aim }) {
+            Ok(mut plan) => {
+                held.keep_back(op, &mut plan);
+                for (path, edits) in &plan.edits {
+                    // Edits that touch the same bytes are found when all are put together.
+                    let _ = earlier.entry(path.clone()).or_default().merge(edits.clone());
+                }
+                planned.push((*op, plan));
+            }
+            Err(cause @ OpError::NoAnchor(_)) => unfit.push((*op, cause)),
+            Err(cause) => return Err(PlanError::Op { id: op.id.clone(), cause }),
+        }
+    }
+    Ok((planned, unfit))
 }
 
 impl Plan {

@@ -1,15 +1,60 @@
 //! Units: ops of a patch that land together or not at all.
+//!
+//! Ops that name their files do so in the whole tree: half of a unit is an error. Ops that search a tree by wildcards do
+//! so in each file: where one of them leaves a place for a person, the others leave theirs.
+
+use std::collections::BTreeMap;
 
 use super::PlanError;
-use crate::engine::ops::{OpError, OpPlan, Outcome};
+use crate::engine::ops::{Left, OpError, OpPlan, Outcome};
 use crate::engine::patchset::PatchOp;
+
+/// The files in which a unit is held back, each with the line that a person must see to.
+#[derive(Debug, Default)]
+pub(super) struct Held(BTreeMap<(String, String), usize>);
+
+impl Held {
+    /// Adds the files in which an op of a unit leaves a place for a person; whether there were more.
+    pub(super) fn grow(&mut self, planned: &[(&PatchOp, OpPlan)]) -> bool {
+        let before = self.0.len();
+        for (op, plan) in planned.iter().filter(|(op, _)| searches(op)) {
+            let Some(unit) = &op.unit else { continue };
+            for left in plan.open() {
+                self.0.entry((unit.clone(), left.site.path.clone())).or_insert(left.site.line);
+            }
+        }
+        self.0.len() > before
+    }
+
+    /// Takes out of a plan what its unit does not do.
+    pub(super) fn keep_back(&self, op: &PatchOp, plan: &mut OpPlan) {
+        let Some(unit) = &op.unit else { return };
+        let paths: Vec<String> = plan.edits.keys().cloned().collect();
+        for path in paths {
+            let Some(line) = self.0.get(&(unit.clone(), path.clone())) else { continue };
+            plan.edits.remove(&path);
+            let (back, kept) = plan.sites.drain(..).partition(|site| site.path == path);
+            plan.sites = kept;
+            let back: Vec<_> = back;
+            let why = format!("belongs together with line {line}");
+            plan.left.extend(back.into_iter().map(|site| Left { site, why: why.clone(), open: true }));
+            op.op.settle(plan);
+        }
+    }
+}
+
+/// Whether an op searches a tree for its files.
+fn searches(op: &PatchOp) -> bool {
+    op.op.files().globs().iter().any(|glob| glob.contains('*'))
+}
 
 /// Refuses a patch of which only a part of a unit would land.
 pub(super) fn check(planned: &[(&PatchOp, OpPlan)], unfit: &[(&PatchOp, OpError)]) -> Result<(), PlanError> {
-    let held_back = planned.iter().filter_map(|(op, plan)| match &plan.outcome {
-        Outcome::NotApplicable { why } | Outcome::Reported { advice: why } => Some((*op, why.clone())),
-        Outcome::Changed { .. } | Outcome::AlreadySatisfied { .. } => None,
-    });
+    let held_back =
+        planned.iter().filter(|(op, _)| !searches(op)).filter_map(|(op, plan)| match &plan.outcome {
+            Outcome::NotApplicable { why } | Outcome::Reported { advice: why } => Some((*op, why.clone())),
+            Outcome::Changed { .. } | Outcome::AlreadySatisfied { .. } => None,
+        });
     let missing = unfit.iter().filter(|(op, _)| !planned.iter().any(|(other, _)| is_other_shape(op, other)));
     let missing = missing.map(|(op, cause)| (*op, cause.to_string()));
     for (op, why) in held_back.chain(missing) {
@@ -55,6 +100,10 @@ mod tests {
     }
 
     fn planned(ops: &str, version: SourceVersion, text: &str) -> Result<Plan, PlanError> {
+        planned_tree(ops, version, &[("a.py", text)])
+    }
+
+    fn planned_tree(ops: &str, version: SourceVersion, files: &[(&str, &str)]) -> Result<Plan, PlanError> {
         let mut texts = Texts::default();
         texts.insert("x/upstream.toml", UPSTREAM, None);
         texts.insert("x/p.toml", &format!("{PATCH}{ops}"), None);
@@ -62,8 +111,10 @@ mod tests {
         let request = Request { patches: vec!["p".to_string()], ..Request::default() };
         let catalogue = Catalogue::shipped();
         let bound = Bound::new(&sets.upstreams[0], version, &request, catalogue).expect("binds");
-        let sources: Sources = [("a.py", text.as_bytes())].into_iter().collect();
-        plan(&bound, &sources)
+        let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let plan = plan(&bound, &sources)?;
+        plan.clone().prove(&bound).expect("proved");
+        Ok(plan)
     }
 
     fn released(ops: &str, text: &str) -> Result<Plan, PlanError> {
@@ -95,5 +146,42 @@ mod tests {
     fn of_an_unknown_release_one_shape_is_enough() {
         let ops = rewrite("<1", "a.py", "first()", "new()") + &rewrite(">=1", "a.py", "second()", "new()");
         assert!(planned(&ops, SourceVersion::Unknown, "second()\n").is_ok());
+    }
+
+    const STATE: &str = "
+        [[rewrite]]
+        unit = 'state'
+        paths = ['**/*.cu']
+        find = ['THCState_getCurrentStream($_)']
+        replace = 'at::cuda::getCurrentCUDAStream()'
+        include = ['<ATen/cuda/CUDAContext.h>']
+        [[rewrite]]
+        unit = 'state'
+        paths = ['**/*.cu']
+        find = ['THCState *$S = $_;']
+        replace = ''
+        where.S.unused = true
+        advice = 'remove it by hand'
+    ";
+
+    #[test]
+    fn a_unit_that_searches_a_tree_lands_file_by_file() {
+        let whole =
+            "#include <b.h>\nvoid f() {\n  THCState *s = g();\n  h(THCState_getCurrentStream(s));\n}\n";
+        let half = whole.replace("s));\n", "s), s);\n");
+        let plan = planned_tree(STATE, SourceVersion::Unknown, &[("a.cu", whole), ("b.cu", &half)]);
+        let plan = plan.expect("a plan");
+        let text = |path: &str| plan.after.get(path).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let wanted = "#include <b.h>\n#include <ATen/cuda/CUDAContext.h>\nvoid f() {\n  \
+                      h(at::cuda::getCurrentCUDAStream());\n}\n";
+        assert_eq!(text("a.cu").as_deref(), Some(wanted));
+        assert_eq!(text("b.cu"), Some(half));
+        let left = plan.patches[0].ops.iter().flat_map(|op| &op.left);
+        let left: Vec<_> =
+            left.map(|left| (left.site.path.as_str(), left.site.line, left.why.as_str())).collect();
+        let why = "belongs together with line 3";
+        assert_eq!(left, [("b.cu", 4, why), ("b.cu", 3, "`s` is still used in line 4")]);
+        let outcomes = plan.patches[0].ops.iter().map(|op| op.outcome.detail()).collect::<Vec<_>>();
+        assert_eq!(outcomes[0], format!("rewrites 1 place; left: {why} (1)"));
     }
 }

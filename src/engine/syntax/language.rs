@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{Node, Parser, Tree};
 
-use super::{indentation, macros};
+use super::{DeadCode, Passes, indentation, macros};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,6 +95,14 @@ impl Parsed {
         std::iter::once(self.root()).chain(self.bodies.iter().map(Tree::root_node))
     }
 
+    /// The smallest named node that holds a place of the file or of a macro body.
+    pub fn node_at(&self, range: &std::ops::Range<usize>) -> Option<Node<'_>> {
+        let mut bodies = self.bodies.iter().map(Tree::root_node);
+        let holds = |root: &Node<'_>| root.start_byte() <= range.start && range.end <= root.end_byte();
+        let root = bodies.find(holds).unwrap_or(self.root());
+        root.named_descendant_for_byte_range(range.start, range.end)
+    }
+
     /// The text of a node; bytes that are no UTF-8 are shown as replacement characters.
     pub fn text(&self, node: Node<'_>) -> String {
         String::from_utf8_lossy(&self.bytes[node.byte_range()]).into_owned()
@@ -111,6 +119,14 @@ impl Parsed {
     /// Where a word stands in the file, in code or not, ascending.
     pub fn offsets_of(&self, word: &str) -> Vec<usize> {
         memchr::memmem::find_iter(&self.bytes, word.as_bytes()).collect()
+    }
+
+    /// The code that the preprocessor never takes in an environment: nothing in it needs to be patched.
+    pub fn dead_code(&self, passes: &Passes) -> DeadCode {
+        match self.language {
+            Language::Python | Language::Cmake => DeadCode::default(),
+            Language::Cpp => DeadCode::of(&self.bytes, passes),
+        }
     }
 
     /// How many places of the file itself are wrong by its grammar.

@@ -1,9 +1,19 @@
-//! Source text as syntax trees: languages, macro bodies, and the style of a neighbour.
+//! Source text as syntax trees and as tokens: languages, macro bodies, branches of the preprocessor, the census of a
+//! name, and the style of a neighbour.
 
+pub mod branches;
+pub mod census;
+mod condition;
+mod declared;
 mod indentation;
 pub mod language;
 pub mod macros;
+pub mod passes;
+pub mod reading;
 pub mod style;
+pub mod tokens;
 pub mod words;
 
+pub use branches::DeadCode;
 pub use language::{Language, Parsed};
+pub use passes::Passes;

@@ -108,7 +108,7 @@ fn live_entries(block: &Block) -> Vec<(&Entry, &Presence)> {
 }
 
 /// Where the block is reached that holds most of the entries and that hipcc does not reach, if there is one: the file
-/// tells HIP apart. What stands elsewhere must stand beside that block, not in another branch.
+/// tells HIP apart. What stands elsewhere must stand beside that block, not in another branch nor where more builds get.
 pub fn apart_from_hip(root: &Block) -> Option<Presence> {
     let stays = |entry: &Entry| entry.fate != Fate::Goes;
     let some_stay = live_entries(root).iter().any(|(entry, _)| stays(entry));
@@ -123,9 +123,37 @@ pub fn apart_from_hip(root: &Block) -> Option<Presence> {
     let mut beside = true;
     root.visit_blocks(&mut |entry, block| {
         let counts = counts(entry) && !block.presence.no_toolkit();
-        beside &= !counts || !block.presence.reaches_hip() || around.contains(&block.context);
+        let as_uncertain =
+            around.contains(&block.context) && block.presence.is_covered_by(&best.block.presence);
+        beside &= !counts || !block.presence.reaches_hip() || as_uncertain;
     });
     beside.then(|| best.block.presence.clone())
+}
+
+/// Makes each branch a list of its own where hipcc is told apart only by branches that something unknown chooses
+/// among: exactly one of them is taken, and each must compile what is wanted.
+pub fn part_alternatives(root: &mut Block) {
+    let all = live_entries(root).len();
+    part_most(root, all);
+}
+
+fn part_most(block: &mut Block, all: usize) {
+    if !block.presence.reaches_hip() {
+        return;
+    }
+    for item in &mut block.items {
+        let Item::Group(group) = item else { continue };
+        let is_choice = |part: &Part| {
+            let apart = !part.body.inline && !part.body.presence.reaches_hip();
+            apart && !part.condition.is_certain() && !live_entries(&part.body).is_empty()
+        };
+        let choices: Vec<&mut Part> = group.parts.iter_mut().filter(|part| is_choice(part)).collect();
+        let within: usize = choices.iter().map(|part| live_entries(&part.body).len()).sum();
+        if group.conditional && choices.len() > 1 && 2 * within > all {
+            return choices.into_iter().for_each(|part| part.body.own_list = true);
+        }
+        group.parts.iter_mut().for_each(|part| part_most(&mut part.body, all));
+    }
 }
 
 /// The body of a guard that lets exactly these toolkits through, a guard within a guard too. `outer` is where the

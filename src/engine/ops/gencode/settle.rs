@@ -2,7 +2,7 @@
 //! compile it, and no given toolkit is asked for an architecture that it refuses.
 
 use super::guard::Bounds;
-use super::place::{Placement, apart_from_hip, home, place};
+use super::place::{Placement, apart_from_hip, home, part_alternatives, place};
 use super::tree::{Block, Defect, Entry, Fate, Origin};
 use super::worlds::{Presence, World, Worlds};
 use super::{ArchWish, GencodeError, GencodeOp};
@@ -74,6 +74,9 @@ impl Law<'_> {
 /// Settles a file: each of its lists by itself.
 pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> {
     let mut settled = Settled::default();
+    if law.hip {
+        part_alternatives(root);
+    }
     settle_lists(root, law, &mut settled)?;
     for said in [&mut settled.how, &mut settled.remarks, &mut settled.reported] {
         let mut seen: Vec<String> = Vec::new();
@@ -91,7 +94,11 @@ pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> 
 fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
     let mut own = root.take_own_lists();
     own.iter_mut().try_for_each(|list| settle_lists(list, law, settled))?;
-    let reached = root.entries().into_iter().any(|(_, presence)| !presence.nowhere());
+    let entries = root.entries();
+    let reached = match own.is_empty() {
+        true => entries.iter().any(|(_, presence)| !presence.nowhere()),
+        false => entries.iter().any(|(_, presence)| !presence.no_toolkit()),
+    };
     if reached {
         settle_list(root, law, settled)?;
     }

@@ -249,3 +249,17 @@ fn entries_that_share_a_line_are_read_but_not_moved() {
     let wish = ArchWish { drop: codes("61"), ..ArchWish::default() };
     assert!(matches!(plan(&text, &wish, &[]), Err(GencodeError::SharedLine { .. })));
 }
+
+#[test]
+fn each_branch_of_an_unknown_choice_compiles_what_is_wanted_where_hip_stands_beside() {
+    let entry =
+        "    cc_flag.append(\"-gencode\")\n    cc_flag.append(\"arch=compute_90,code=sm_90\")\n".to_string();
+    let new = "    if bare_metal_version >= Version(\"12.8\"):\n        cc_flag.append(\"-gencode\")\n        cc_flag.append(\"arch=compute_120,code=sm_120\")\n";
+    let file = |inner: &str| {
+        format!(
+            "if HIP_BUILD:\n    cc_flag.append(\"-DX\")\nelif WINDOWS:\n{inner}else:\n{inner}nvcc = cc_flag\n"
+        )
+    };
+    let (text, _) = plan(&file(&entry), &add("120"), &[]).expect("plan");
+    assert_eq!(text, file(&format!("{entry}{new}")));
+}

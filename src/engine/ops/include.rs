@@ -1,0 +1,304 @@
+//! Includes that come with an op: once in each file that it changes.
+
+use crate::engine::edit::Edits;
+use crate::engine::syntax::reading::Reading;
+use crate::engine::syntax::tokens::Kind;
+use crate::engine::syntax::{DeadCode, Passes, style};
+
+/// Adds to the edits of a file the includes that the changed file still lacks.
+pub fn add(bytes: &[u8], edits: &mut Edits, includes: &[String], passes: &Passes) {
+    for include in includes {
+        let new = edits.apply(bytes);
+        if let Some((at, text)) = insertion(&new, include, &DeadCode::of(&new, passes)) {
+            edits.insert_in_result(at, &text);
+        }
+    }
+}
+
+/// An `#include` of a file.
+struct Include<'a> {
+    /// `cuda/std/functional`
+    path: &'a [u8],
+    /// Whether it is written with `<>`.
+    system: bool,
+    /// What its line begins with, up to the path: `#include `.
+    head: &'a [u8],
+    /// Where its line ends, newline included.
+    end: usize,
+    /// Whether it belongs to the block at the top of the file, outside of every `#if`.
+    top: bool,
+}
+
+/// Where an include goes, and the lines of it; none where the file has it already.
+fn insertion(bytes: &[u8], include: &str, dead: &DeadCode) -> Option<(usize, Vec<u8>)> {
+    let reading = Reading::of(bytes);
+    let path = include.trim_matches(['<', '>', '"']).as_bytes();
+    let includes = includes(&reading);
+    if includes.iter().any(|there| there.path == path && !dead.holds(there.end.saturating_sub(1))) {
+        return None;
+    }
+    let family = |path: &[u8]| path.split(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
+    let top = || includes.iter().rev().filter(|there| there.top);
+    let of_family = top().find(|there| family(there.path) == family(path));
+    let alike = top().find(|there| there.system == include.starts_with('<'));
+    match of_family.or(alike).or(top().next()) {
+        Some(after) => Some(beside(bytes, include, after)),
+        None => Some(alone(&reading, include)),
+    }
+}
+
+/// A line after another include's, written as that one is.
+fn beside(bytes: &[u8], include: &str, after: &Include<'_>) -> (usize, Vec<u8>) {
+    let newline = style::newline(bytes).as_bytes();
+    let line = [after.head, include.as_bytes()].concat();
+    let ended = bytes[..after.end].ends_with(b"\n");
+    (after.end, if ended { [&line, newline].concat() } else { [newline, &line].concat() })
+}
+
+/// A paragraph after the comment, the `#pragma once` or the guard that a file begins with.
+fn alone(reading: &Reading<'_>, include: &str) -> (usize, Vec<u8>) {
+    let bytes = reading.bytes;
+    let newline = style::newline(bytes).as_bytes();
+    let (at, first) = match opening_end(reading) {
+        Some(end) => (end, false),
+        None => (if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }, true),
+    };
+    let mut text = Vec::new();
+    if !first {
+        let ended = bytes[..at].ends_with(b"\n");
+        text.extend_from_slice(&newline.repeat(if ended { 1 } else { 2 }));
+    }
+    text.extend_from_slice(b"#include ");
+    text.extend_from_slice(include.as_bytes());
+    let next = &bytes[at..style::line_end(bytes, at)];
+    if at < bytes.len() {
+        text.extend_from_slice(&newline.repeat(if style::is_blank(next) { 1 } else { 2 }));
+    } else if first {
+        text.extend_from_slice(newline);
+    }
+    (at, text)
+}
+
+/// Where the lines end that belong before every include.
+fn opening_end(reading: &Reading<'_>) -> Option<usize> {
+    let bytes = reading.bytes;
+    let guard = guard(reading);
+    let mut end = None;
+    for (index, token) in reading.all.iter().enumerate() {
+        let line_end = style::line_end(bytes, token.range.end);
+        let next = &bytes[line_end..style::line_end(bytes, line_end)];
+        match (token.kind, token.directive) {
+            (Kind::Comment, None) if style::is_blank(next) => end = Some(line_end),
+            (Kind::Comment, _) => {}
+            (_, Some(directive)) if is_opening(reading, directive, guard) => {
+                let last = reading.directives[directive].end - 1;
+                if index == last {
+                    end = Some(line_end);
+                }
+            }
+            _ => break,
+        }
+    }
+    end
+}
+
+/// Whether a directive is `#pragma once`, or one of the two that begin the guard.
+fn is_opening(reading: &Reading<'_>, directive: usize, guard: Option<usize>) -> bool {
+    let once = reading.of_directive(directive).get(2).is_some_and(|index| reading.text(*index) == b"once");
+    (reading.keyword(directive) == b"pragma" && once)
+        || guard.is_some_and(|guard| directive == guard || directive == guard + 1)
+}
+
+/// The directive that begins the guard of a header: `#ifndef X` and `#define X` before all code, whose `#endif` is the
+/// last directive.
+fn guard(reading: &Reading<'_>) -> Option<usize> {
+    let keyword = |directive: usize| reading.keyword(directive);
+    let first = (0..reading.directives.len()).find(|directive| keyword(*directive) != b"pragma")?;
+    let code = reading.all.iter().position(|token| token.directive.is_none() && token.kind != Kind::Comment);
+    let named = |directive: usize, word: usize| {
+        reading.of_directive(directive).get(word).map(|index| reading.text(*index)).unwrap_or_default()
+    };
+    let asks = match keyword(first) {
+        b"ifndef" => named(first, 2),
+        b"if" if named(first, 2) == b"!" && named(first, 3) == b"defined" => {
+            if named(first, 4) == b"(" {
+                named(first, 5)
+            } else {
+                named(first, 4)
+            }
+        }
+        _ => return None,
+    };
+    let second = reading.directives.get(first + 1)?;
+    let before_code = code.is_none_or(|code| second.start < code);
+    let defines = keyword(first + 1) == b"define" && named(first + 1, 2) == asks;
+    (before_code && defines && closing(reading, first) == Some(reading.directives.len() - 1)).then_some(first)
+}
+
+/// The `#endif` of an `#if`.
+fn closing(reading: &Reading<'_>, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    (open..reading.directives.len()).find(|directive| {
+        depth = depth.saturating_add_signed(nesting(reading.keyword(*directive)));
+        depth == 0
+    })
+}
+
+fn nesting(keyword: &[u8]) -> isize {
+    match keyword {
+        b"if" | b"ifdef" | b"ifndef" => 1,
+        b"endif" => -1,
+        _ => 0,
+    }
+}
+
+/// All includes of a file. The block at the top ends where code begins that is more than a name.
+fn includes<'a>(reading: &Reading<'a>) -> Vec<Include<'a>> {
+    let guard = guard(reading);
+    let begins = |(_, token): &(usize, &crate::engine::syntax::reading::Read)| {
+        let text = &reading.bytes[token.range.clone()];
+        token.directive.is_none() && token.kind == Kind::Punctuation && !matches!(text, b";" | b"::" | b",")
+    };
+    let code = reading.all.iter().enumerate().find(begins).map_or(usize::MAX, |(index, _)| index);
+    let mut depth = 0isize;
+    let mut found = Vec::new();
+    for directive in 0..reading.directives.len() {
+        depth += if guard == Some(directive) { 0 } else { nesting(reading.keyword(directive)) };
+        let top = depth == 0 && reading.directives[directive].start < code;
+        found.extend(include(reading, directive).map(|include| Include { top, ..include }));
+    }
+    found
+}
+
+fn include<'a>(reading: &Reading<'a>, directive: usize) -> Option<Include<'a>> {
+    let tokens = reading.of_directive(directive);
+    let (keyword, last) = (tokens.get(1)?, reading.directives.get(directive)?.end - 1);
+    if reading.text(*keyword) != b"include" {
+        return None;
+    }
+    let after = reading.all[*keyword].range.end;
+    let bytes = reading.bytes;
+    let open = after + bytes[after..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let close = match bytes.get(open)? {
+        b'<' => b'>',
+        b'"' => b'"',
+        _ => return None,
+    };
+    let length = bytes[open + 1..].iter().position(|byte| *byte == close || *byte == b'\n')?;
+    let head = &bytes[style::indent_end(bytes, open)..open];
+    Some(Include {
+        path: &bytes[open + 1..open + 1 + length],
+        system: close == b'>',
+        head: if head.starts_with(b"#") { head } else { b"#include " },
+        end: style::line_end(bytes, reading.all[last].range.end),
+        top: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::catalogue::Catalogue;
+    use crate::engine::edit::Edit;
+    use crate::engine::environment::Environment;
+
+    const FUNCTIONAL: &str = "<cuda/std/functional>";
+
+    fn passes() -> Passes {
+        Passes::of(&Environment::default(), Catalogue::shipped())
+    }
+
+    /// The text with an include added, twice.
+    fn with(include: &str, text: &str) -> String {
+        let added = |text: &str| {
+            let mut edits = Edits::new();
+            add(text.as_bytes(), &mut edits, &[include.to_string()], &passes());
+            String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8")
+        };
+        let once = added(text);
+        assert_eq!(added(&once), once);
+        once
+    }
+
+    fn functional(text: &str) -> String {
+        with(FUNCTIONAL, text)
+    }
+
+    #[test]
+    fn an_include_follows_its_family() {
+        let text = "#include <cub/cub.cuh>\n#include <cuda/atomic>\n#include <vector>\n\nint a() {}\n";
+        let after = |line: &str| text.replace(line, &format!("{line}#include <cuda/std/functional>\n"));
+        assert_eq!(functional(text), after("#include <cuda/atomic>\n"));
+        let alike =
+            "#include \"a.h\"\n#  include <vector> // why\nusing namespace at;\n#include \"b.h\"\nint a;\n";
+        let wanted = alike.replace("// why\n", "// why\n#  include <cuda/std/functional>\n");
+        assert_eq!(functional(alike), wanted);
+        let quoted = "#include \"a.h\"\n#include \"b.h\"\n";
+        assert_eq!(functional(quoted), format!("{quoted}#include <cuda/std/functional>\n"));
+        assert_eq!(with("\"c.h\"", quoted), format!("{quoted}#include \"c.h\"\n"));
+    }
+
+    #[test]
+    fn an_include_that_is_there_counts_in_any_spelling() {
+        for there in
+            ["#include \"cuda/std/functional\"\n", "#ifdef A\n# include <cuda/std/functional>\n#endif\n"]
+        {
+            assert_eq!(functional(there), there);
+        }
+        let dead = "#include <a.h>\n#if 0\n#include <cuda/std/functional>\n#endif\n// #include <cuda/std/functional>\n";
+        assert_eq!(functional(dead), dead.replacen("<a.h>\n", "<a.h>\n#include <cuda/std/functional>\n", 1));
+    }
+
+    #[test]
+    fn an_include_never_goes_into_a_condition_or_into_code() {
+        let text = "#include <a.h>\n#if A\n#include <cuda/atomic>\n#endif\nint f() { return 1; }\n#include <cuda/b.inl>\n";
+        assert_eq!(functional(text), text.replacen("<a.h>\n", "<a.h>\n#include <cuda/std/functional>\n", 1));
+        let guarded = "// c\n#ifndef X_H\n#define X_H\n#include <a.h>\n#endif  // X_H\n";
+        assert_eq!(
+            functional(guarded),
+            guarded.replace("<a.h>\n", "<a.h>\n#include <cuda/std/functional>\n")
+        );
+    }
+
+    #[test]
+    fn a_file_without_includes_gets_it_after_its_opening() {
+        let line = "#include <cuda/std/functional>";
+        assert_eq!(functional("int f() {}\n"), format!("{line}\n\nint f() {{}}\n"));
+        assert_eq!(functional("// about f\nint f() {}\n"), format!("{line}\n\n// about f\nint f() {{}}\n"));
+        assert_eq!(
+            functional("// license\n\nint f() {}\n"),
+            format!("// license\n\n{line}\n\nint f() {{}}\n")
+        );
+        let once = "/* license\n */\n#pragma once\nint f();\n";
+        assert_eq!(functional(once), once.replace("once\n", &format!("once\n\n{line}\n\n")));
+        let guard = "#if !defined(A)\n#define A 1\n\nint f();\n#endif";
+        assert_eq!(functional(guard), guard.replace("A 1\n", &format!("A 1\n\n{line}\n")));
+        assert_eq!(
+            functional("#ifdef A\nint f();\n#endif\n"),
+            format!("{line}\n\n#ifdef A\nint f();\n#endif\n")
+        );
+        assert_eq!(functional(""), format!("{line}\n"));
+        assert_eq!(functional("// c"), format!("// c\n\n{line}"));
+    }
+
+    #[test]
+    fn newlines_and_a_byte_order_mark_stay() {
+        let line = "#include <cuda/std/functional>";
+        let crlf = "#include <a.h>\r\nint a;\r\n";
+        assert_eq!(functional(crlf), format!("#include <a.h>\r\n{line}\r\nint a;\r\n"));
+        assert_eq!(functional("#include <a.h>"), format!("#include <a.h>\n{line}"));
+        assert_eq!(functional("\u{feff}int a;\r\n"), format!("\u{feff}{line}\r\n\r\nint a;\r\n"));
+    }
+
+    #[test]
+    fn includes_go_by_the_text_that_other_edits_leave() {
+        let text = b"#include <THC/THC.h>\nint a;\n";
+        let mut edits = Edits::new();
+        edits.insert(Edit { range: 9..20, text: b"<ATen/cuda/CUDAContext.h>".to_vec() }).expect("one edit");
+        let wanted = ["<ATen/cuda/CUDAContext.h>".to_string(), "<ATen/ceil_div.h>".to_string()];
+        add(text, &mut edits, &wanted, &passes());
+        let new = edits.apply(text);
+        assert_eq!(new, b"#include <ATen/cuda/CUDAContext.h>\n#include <ATen/ceil_div.h>\nint a;\n");
+        assert_eq!(edits.reverse(text).apply(&new), text);
+    }
+}

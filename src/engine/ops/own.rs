@@ -1,0 +1,45 @@
+//! Names that a tree defines itself: they mean what the tree says, and are left alone.
+
+use std::fmt;
+
+use super::Site;
+use crate::engine::source::Sources;
+use crate::engine::syntax::census::Name;
+use crate::engine::syntax::{DeadCode, Language, Passes};
+
+/// A name with the place where the tree defines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnName {
+    /// The name.
+    pub name: String,
+    /// Where.
+    pub site: Site,
+    /// As what: `macro`, `function`.
+    pub what: &'static str,
+}
+
+impl fmt::Display for OwnName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, site, what } = self;
+        write!(f, "{} line {} defines `{name}` itself, as a {what}", site.path, site.line)
+    }
+}
+
+impl OwnName {
+    /// From the place of a definition.
+    pub fn new(name: &str, site: Site, what: &'static str) -> Self {
+        Self { name: name.to_string(), site, what }
+    }
+}
+
+/// Where some C++ file of a tree defines a name, but for branches that are never taken.
+pub fn definition(sources: &Sources, name: &str, passes: &Passes) -> Option<OwnName> {
+    let parsed = Name::new(name);
+    let files = sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp));
+    files.filter(|(_, bytes)| parsed.may_be_in(bytes)).find_map(|(path, bytes)| {
+        let dead = DeadCode::of(bytes, passes);
+        let definitions = parsed.census(bytes).definitions;
+        let (at, what) = definitions.into_iter().find(|(at, _)| !dead.holds(*at))?;
+        Some(OwnName::new(name, Site::of(path, bytes, at), what))
+    })
+}

@@ -1,0 +1,118 @@
+//! Conditions on what the metavariables of a match stand for.
+
+use std::ops::Range;
+
+use regex::Regex;
+use tree_sitter::Node;
+
+use super::File;
+use crate::engine::edit::Edits;
+use crate::engine::pattern::{Bound, Match, Pattern};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+
+/// A condition on what a metavariable stands for.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// Its name, without `$`.
+    pub name: String,
+    /// Its text matches.
+    pub regex: Option<Regex>,
+    /// It is none of these.
+    pub not: Vec<Pattern>,
+    /// One of these stands in the function around and speaks of the same `$NAME`: `auto $T = $_.type();`.
+    pub declared: Vec<Pattern>,
+    /// No other use of the name is left in the function around.
+    pub unused: bool,
+}
+
+impl Condition {
+    /// Whether a match is one at all. That a name is still used is no matter of this.
+    pub fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
+        let Some(bound) = found.bindings.get(&self.name) else { return true };
+        self.regex.as_ref().is_none_or(|regex| regex.is_match(&bound.text))
+            && !self.not.iter().any(|pattern| is_match(pattern, bound, parsed))
+            && (self.declared.is_empty() || self.is_declared(bound, parsed))
+    }
+
+    fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {
+        let Some(node) = parsed.node_at(&bound.range) else { return false };
+        let scope = scope(node).byte_range();
+        let mut declarations = self.declared.iter().flat_map(|pattern| pattern.find_all(parsed));
+        declarations.any(|found| {
+            let same = found.bindings.get(&self.name).is_some_and(|other| other.text == bound.text);
+            same && scope.start <= found.range.start && found.range.end <= scope.end
+        })
+    }
+
+    /// Another use of the name, where there must be none and one is left; those in `going` do not count.
+    fn use_left(&self, found: &Match, file: &File<'_>, going: &[Range<usize>]) -> Option<Range<usize>> {
+        let bound = found.bindings.get(&self.name).filter(|_| self.unused)?;
+        let node = file.parsed.node_at(&bound.range)?;
+        let scope = scope(node);
+        let roots: Vec<Node<'_>> =
+            if scope == file.parsed.root() { file.parsed.roots().collect() } else { vec![scope] };
+        let mut uses = roots.into_iter().flat_map(descendants).filter(|other| {
+            other.child_count() == 0
+                && other.kind().ends_with("identifier")
+                && !going.iter().any(|gone| gone.contains(&other.start_byte()))
+                && file.parsed.text(*other) == bound.text
+        });
+        let counts = |range: &Range<usize>| {
+            !file.dead.holds(range.start) && !is_gone(range, &bound.text, file.earlier)
+        };
+        uses.by_ref().map(|node| node.byte_range()).find(counts)
+    }
+}
+
+/// Of each match, a use of its name that keeps it, where conditions want none. Matches that go take the names in them
+/// along.
+pub(super) fn uses_left(
+    conditions: &[Condition],
+    matches: &[&Match],
+    file: &File<'_>,
+) -> Vec<Option<Range<usize>>> {
+    let mut uses: Vec<Option<Range<usize>>> = vec![None; matches.len()];
+    loop {
+        let going = matches.iter().zip(&uses).filter(|(_, used)| used.is_none());
+        let going: Vec<Range<usize>> = going.map(|(found, _)| found.range.clone()).collect();
+        let of =
+            |found: &Match| conditions.iter().find_map(|condition| condition.use_left(found, file, &going));
+        let now: Vec<Option<Range<usize>>> =
+            matches.iter().zip(&uses).map(|(found, used)| used.clone().or_else(|| of(found))).collect();
+        if now == uses {
+            return uses;
+        }
+        uses = now;
+    }
+}
+
+/// The function around a node; the whole text where there is none.
+fn scope(node: Node<'_>) -> Node<'_> {
+    let mut root = node;
+    for outer in ancestors(node) {
+        if outer.kind() == "function_definition" {
+            return outer;
+        }
+        root = outer;
+    }
+    root
+}
+
+/// Whether an earlier op takes away a name that stands at a place.
+fn is_gone(range: &Range<usize>, name: &str, earlier: Option<&Edits>) -> bool {
+    let mut edits = earlier.into_iter().flat_map(Edits::iter);
+    edits.any(|edit| {
+        let covers = edit.range.start <= range.start && range.end <= edit.range.end;
+        covers && memchr::memmem::find(&edit.text, name.as_bytes()).is_none()
+    })
+}
+
+/// Whether what a metavariable stands for is, as a whole, a match of a pattern.
+fn is_match(pattern: &Pattern, bound: &Bound, parsed: &Parsed) -> bool {
+    let Some(node) = parsed.node_at(&bound.range) else { return false };
+    let same = |outer: &Node<'_>| outer.byte_range() == bound.range;
+    std::iter::once(node)
+        .chain(ancestors(node))
+        .take_while(same)
+        .any(|node| pattern.match_node(parsed, node).is_some())
+}

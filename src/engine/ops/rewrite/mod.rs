@@ -1,0 +1,358 @@
+//! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
+
+mod condition;
+mod removal;
+
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+
+pub use condition::Condition;
+use removal::Removal;
+
+use super::files::Files;
+use super::own::{self, OwnName};
+use super::rename::places;
+use super::{Left, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
+use crate::engine::edit::{Edits, Overlap};
+use crate::engine::pattern::{Match, Pattern, Template, minimal_edits};
+use crate::engine::source::{Sources, line_of, line_text};
+use crate::engine::syntax::language::Parsed;
+use crate::engine::syntax::passes::{Macro, Passes};
+use crate::engine::syntax::{DeadCode, Language};
+
+/// Code that other code replaces, or that is reported.
+#[derive(Debug, Clone)]
+pub struct RewriteOp {
+    /// Where to look.
+    pub files: Files,
+    /// What must not be left; any of them.
+    pub find: Vec<Pattern>,
+    /// What stands there instead; `None`: matches are reported.
+    pub replace: Option<Template>,
+    /// `replace` as a pattern, to see that the work was done before.
+    pub replaced: Option<Pattern>,
+    /// Conditions on metavariables.
+    pub conditions: Vec<Condition>,
+    /// Only within a match of one of these.
+    pub inside: Vec<Pattern>,
+    /// Not within a match of one of these.
+    pub not_inside: Vec<Pattern>,
+    /// A file with a match of one of these is cured already.
+    pub unless: Vec<Pattern>,
+    /// What may stand at a place instead of `replace`; such a place is done.
+    pub accept: Vec<Pattern>,
+    /// How many places there are, done or not.
+    pub expect: Option<RangeInclusive<usize>>,
+    /// What each changed file includes afterwards.
+    pub include: Vec<String>,
+    /// What a person should do about a place that is reported or left.
+    pub advice: Option<String>,
+}
+
+/// What a rewrite is planned on, besides the sources.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// What the preprocessor knows.
+    pub passes: &'a Passes,
+    /// What earlier ops of the patch change in the same text.
+    pub earlier: &'a BTreeMap<String, Edits>,
+}
+
+/// A file with what is left alone in it.
+struct File<'a> {
+    path: &'a str,
+    parsed: &'a Parsed,
+    dead: DeadCode,
+    earlier: Option<&'a Edits>,
+    own: &'a [Option<OwnName>],
+}
+
+/// Why a place stays, and whether a person should look at it.
+type Reason = (String, bool);
+
+impl RewriteOp {
+    /// What the op does to these sources.
+    pub fn plan(&self, sources: &Sources, ground: Ground<'_>) -> Result<OpPlan, OpError> {
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        let mut done = 0;
+        let mut cured = None;
+        let own = self.own_names(sources, ground.passes);
+        for (path, bytes) in self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)) {
+            let Some(parsed) = parse(sources, path)? else { continue };
+            if let Some(found) = first_of(&self.unless, parsed) {
+                cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
+                continue;
+            }
+            done += self.done(parsed);
+            let (dead, earlier) = (parsed.dead_code(ground.passes), ground.earlier.get(path));
+            self.plan_file(&File { path, parsed, dead, earlier, own: &own }, &mut plan)?;
+        }
+        plan.edits.retain(|_, edits| !edits.is_empty());
+        plan.includes = self.include.clone();
+        self.check_expected(sources, plan.sites.len() + plan.left.len(), done, cured.is_some())?;
+        plan.outcome = self.outcome(&plan);
+        if let (Outcome::AlreadySatisfied { why }, Some(site)) = (&mut plan.outcome, cured) {
+            *why = format!("{} line {} has another cure", site.path, site.line);
+        }
+        Ok(plan)
+    }
+
+    /// Whether a file has to be parsed at all.
+    fn concerns(&self, bytes: &[u8]) -> bool {
+        let counted =
+            self.expect.iter().flat_map(|_| self.replaced.iter().chain(&self.accept).chain(&self.unless));
+        self.find.iter().chain(counted).any(|pattern| pattern.may_match(bytes))
+    }
+
+    /// Of each pattern, what the tree defines itself of the names that it speaks of; a branch for the case that a name
+    /// is not there is taken.
+    fn own_names(&self, sources: &Sources, passes: &Passes) -> Vec<Option<OwnName>> {
+        let of = |pattern: &Pattern| {
+            let names = (pattern.language == Language::Cpp).then(|| pattern.names());
+            names.into_iter().flatten().find_map(|name| {
+                let passes = passes.clone().assuming(&name, Macro::Undefined);
+                own::definition(sources, &name, &passes)
+            })
+        };
+        self.find.iter().map(of).collect()
+    }
+
+    /// Sorts the matches of a file into edits, places that are reported, and places that are left.
+    fn plan_file(&self, file: &File<'_>, plan: &mut OpPlan) -> Result<(), OpError> {
+        let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
+        let mut edits = Edits::new();
+        let mut removed = Vec::new();
+        let mut edited: Vec<Range<usize>> = Vec::new();
+        for (found, reason) in self.reasons(file)? {
+            let site = Site::of(file.path, &file.parsed.bytes, found.range.start);
+            if let Some((why, open)) = reason {
+                plan.left.push(Left { site, why, open });
+                continue;
+            }
+            let mut more = edits.clone();
+            match self.edit(&found, file, &mut more, &mut removed)? {
+                Ok(()) => edits = more,
+                Err(_) if edited.iter().any(|outer| holds(outer, &found.range)) => continue,
+                Err(overlap) => return Err(failed(overlap)),
+            }
+            plan.sites.push(site);
+            edited.push(found.range);
+        }
+        edits.merge(removal::close(&file.parsed.bytes, removed)).map_err(failed)?;
+        plan.edits.insert(file.path.to_string(), edits);
+        Ok(())
+    }
+
+    /// The matches of a file, each with the reason for which it stays, if there is one.
+    fn reasons(&self, file: &File<'_>) -> Result<Vec<(Match, Option<Reason>)>, OpError> {
+        let matches = self.matches(file.parsed, file.own).into_iter();
+        let mut sorted: Vec<(Match, Option<Reason>)> = matches
+            .map(|(found, own)| (self.reason_to_leave(&found, own, file), found))
+            .map(|(why, found)| (found, why))
+            .collect();
+        if let Some((found, Some((why, _)))) =
+            sorted.iter().find(|(_, reason)| reason.as_ref().is_some_and(|(_, open)| *open))
+            && self.expect.is_some()
+        {
+            let site = Site::of(file.path, &file.parsed.bytes, found.range.start);
+            return Err(OpError::CannotEdit { why: why.clone(), site });
+        }
+        if self.replace.is_some() && self.conditions.iter().any(|condition| condition.unused) {
+            self.keep_used(file, &mut sorted);
+        }
+        Ok(sorted)
+    }
+
+    fn reason_to_leave(&self, found: &Match, own: Option<&OwnName>, file: &File<'_>) -> Option<Reason> {
+        if file.dead.holds(found.range.start) {
+            return Some(("code that is never taken".to_string(), false));
+        }
+        if let Some(own) = own {
+            return Some((own.to_string(), false));
+        }
+        let unreadable = self.replace.is_some() && found.uncertain;
+        unreadable.then(|| ("the grammar cannot read this place for certain".to_string(), true))
+    }
+
+    /// Names that are still used keep their declarations.
+    fn keep_used(&self, file: &File<'_>, sorted: &mut [(Match, Option<Reason>)]) {
+        let going: Vec<&mut (Match, Option<Reason>)> =
+            sorted.iter_mut().filter(|(_, reason)| reason.is_none()).collect();
+        let matches: Vec<&Match> = going.iter().map(|(found, _)| found).collect();
+        let uses = condition::uses_left(&self.conditions, &matches, file);
+        for ((_, reason), used) in going.into_iter().zip(uses) {
+            *reason = used.map(|used| {
+                let line = line_of(&file.parsed.bytes, used.start);
+                let name = String::from_utf8_lossy(&file.parsed.bytes[used]);
+                (format!("`{name}` is still used in line {line}"), true)
+            });
+        }
+    }
+
+    /// How many places are done.
+    fn done(&self, parsed: &Parsed) -> usize {
+        let forms = self.replaced.iter().chain(&self.accept);
+        let mut places: Vec<Match> = forms.flat_map(|pattern| pattern.find_all(parsed)).collect();
+        places.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+        let mut end = 0;
+        places.retain(|found| {
+            found.range.start >= end && {
+                end = found.range.end;
+                true
+            }
+        });
+        places.len()
+    }
+
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let patterns = [
+            ("find", &self.find),
+            ("inside", &self.inside),
+            ("not-inside", &self.not_inside),
+            ("unless", &self.unless),
+            ("accept", &self.accept),
+        ];
+        let code = |(key, patterns): (&'static str, &Vec<Pattern>)| {
+            patterns.iter().map(|pattern| (key, pattern.text.clone())).collect::<Vec<_>>()
+        };
+        let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
+        let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        let expect = self.expect.iter().map(|expect| ("expect", count(expect)));
+        let include = self.include.iter().map(|include| ("include", include.clone()));
+        let [find, others @ ..] = patterns;
+        code(find)
+            .into_iter()
+            .chain(replace)
+            .chain(others.into_iter().flat_map(code))
+            .chain(include)
+            .chain(expect)
+            .chain(advice)
+            .collect()
+    }
+
+    /// The places that are left, outer ones first, each with what the tree defines itself of its names.
+    fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
+        let inside = ranges(&self.inside, parsed);
+        let not_inside = ranges(&self.not_inside, parsed);
+        let within =
+            |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
+        let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();
+        for (pattern, own) in self.find.iter().zip(own) {
+            let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_ref()));
+            matches.extend(found);
+        }
+        matches.retain(|(found, _)| {
+            (self.inside.is_empty() || within(found, &inside))
+                && !within(found, &not_inside)
+                && self.conditions.iter().all(|condition| condition.holds(found, parsed))
+        });
+        matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
+        matches.dedup_by(|(one, _), (other, _)| one.range == other.range && one.bindings == other.bindings);
+        matches
+    }
+
+    /// Adds the edits of one place; whole statements that go are collected, since their lines go too.
+    fn edit(
+        &self,
+        found: &Match,
+        file: &File<'_>,
+        edits: &mut Edits,
+        removed: &mut Vec<Range<usize>>,
+    ) -> Result<Result<(), Overlap>, OpError> {
+        let Some(replace) = &self.replace else { return Ok(Ok(())) };
+        let bytes = &file.parsed.bytes;
+        let matched = String::from_utf8_lossy(&bytes[found.range.clone()]);
+        let new = replace.fill_match(&found.bindings, &matched)?;
+        if new.trim().is_empty()
+            && let Some(removal) = removal::of(file.parsed, &found.range)
+        {
+            match removal {
+                Removal::Lines(lines) => removed.push(lines),
+                Removal::Part(edit) => return Ok(edits.insert(edit)),
+            }
+            return Ok(Ok(()));
+        }
+        let changes = minimal_edits(file.parsed.language, bytes, found.range.clone(), &new);
+        Ok(changes.into_iter().try_for_each(|edit| edits.insert(edit)))
+    }
+
+    fn check_expected(
+        &self,
+        sources: &Sources,
+        found: usize,
+        done: usize,
+        cured: bool,
+    ) -> Result<(), OpError> {
+        let Some(expect) = &self.expect else { return Ok(()) };
+        let too_few = found + done < *expect.start();
+        if cured || !(too_few || found > *expect.end()) {
+            return Ok(());
+        }
+        let looked_for = self.find.first().map_or_else(String::new, |pattern| pattern.text.clone());
+        let fact = format!("{} of `{looked_for}` where {} expected", places(found), expected(expect));
+        let path = self.files.to_string();
+        let nearest = self.nearest(sources, &looked_for);
+        Err(OpError::NoAnchor(Box::new(NoAnchor { fact, path, looked_for, nearest })))
+    }
+
+    /// The line that has most in common with what was looked for.
+    fn nearest(&self, sources: &Sources, looked_for: &str) -> Option<Site> {
+        let lines = self.files.of(sources).flat_map(|(path, bytes)| {
+            let count = bytes.split(|byte| *byte == b'\n').count();
+            (1..=count).map(move |line| Site { path: path.to_string(), line, text: line_text(bytes, line) })
+        });
+        let ratio = |site: &Site| similar::TextDiff::from_chars(site.text.trim(), looked_for).ratio();
+        let close = lines.map(|site| (ratio(&site), site)).filter(|(ratio, _)| *ratio > 0.5);
+        close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, site)| site)
+    }
+
+    /// What a plan of it comes to.
+    pub(super) fn outcome(&self, plan: &OpPlan) -> Outcome {
+        let open = plan.open().count();
+        let left = plan.reasons();
+        let told = (!left.is_empty()).then(|| format!("left: {left}"));
+        let advice =
+            |count: usize, advice: &str| Outcome::Reported { advice: format!("{}: {advice}", places(count)) };
+        match (&self.replace, plan.sites.len()) {
+            (Some(_), 1..) => {
+                let how = format!("rewrites {}", places(plan.sites.len()));
+                Outcome::Changed { how: [how].into_iter().chain(told).collect() }
+            }
+            (None, found @ 1..) => advice(found, self.advice.as_deref().unwrap_or("needs a person")),
+            (_, 0) if open > 0 => advice(open, self.advice.as_deref().unwrap_or(&left)),
+            (_, 0) => {
+                let told = told.map_or_else(String::new, |told| format!("; {told}"));
+                Outcome::AlreadySatisfied { why: format!("no place is left{told}") }
+            }
+        }
+    }
+}
+
+fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn expected(expect: &RangeInclusive<usize>) -> String {
+    format!("{} {}", count(expect), if *expect == (1..=1) { "was" } else { "were" })
+}
+
+/// `2`, `1 to 4`, `at least 1`.
+fn count(expect: &RangeInclusive<usize>) -> String {
+    match (expect.start(), expect.end()) {
+        (start, &usize::MAX) => format!("at least {start}"),
+        (start, end) if start == end => start.to_string(),
+        (start, end) => format!("{start} to {end}"),
+    }
+}
+
+fn first_of(patterns: &[Pattern], parsed: &Parsed) -> Option<Match> {
+    patterns.iter().find_map(|pattern| pattern.find_all(parsed).into_iter().next())
+}
+
+fn ranges(patterns: &[Pattern], parsed: &Parsed) -> Vec<Range<usize>> {
+    patterns.iter().flat_map(|pattern| pattern.find_all(parsed)).map(|found| found.range).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,6 @@ use crate::engine::ops::insert::{InsertOp, Position};
 use crate::engine::ops::list::ListOp;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
-use crate::engine::ops::words::rewrite::{Phrase, WordsRewrite};
-use crate::engine::ops::words::{Lists, WordsOp};
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
@@ -217,12 +215,12 @@ impl Texts {
 
 /// The file that values are read from, for errors.
 #[derive(Clone, Copy)]
-struct At<'a> {
+pub(super) struct At<'a> {
     file: &'a str,
 }
 
 impl At<'_> {
-    fn wrong(self, key: &str, message: impl ToString) -> LoadError {
+    pub(super) fn wrong(self, key: &str, message: impl ToString) -> LoadError {
         LoadError::Value { file: self.file.to_string(), key: key.to_string(), message: message.to_string() }
     }
 
@@ -234,7 +232,7 @@ impl At<'_> {
         text.as_ref().map(|text| self.parse(key, text)).transpose()
     }
 
-    fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
+    pub(super) fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
         RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong(key, error))
     }
 
@@ -354,7 +352,7 @@ impl At<'_> {
         Ok(PatchOp { id: String::new(), tags: self.parse("tags", tags)?, needed, unit: unit.clone(), op })
     }
 
-    fn files(self, globs: &[String]) -> Result<Files, LoadError> {
+    pub(super) fn files(self, globs: &[String]) -> Result<Files, LoadError> {
         Files::new(globs).map_err(|error| self.wrong("paths", error))
     }
 
@@ -400,11 +398,7 @@ impl At<'_> {
     fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
         let files = self.files(&self.globs(&spec.file, &spec.paths)?)?;
         if spec.within.is_some() {
-            let names: Vec<String> = spec.name.iter().chain(&spec.names).cloned().collect();
-            if names.is_empty() {
-                return Err(self.wrong("names", "a list in words has a name"));
-            }
-            return Ok(Op::Words(WordsOp { files, what: Lists::Named(names) }));
+            return self.words_list(files, spec);
         }
         match (&spec.name, spec.names.as_slice()) {
             (Some(name), []) => Ok(Op::List(ListOp { files, name: name.clone() })),
@@ -422,10 +416,7 @@ impl At<'_> {
         let globs = self.globs(&spec.file, &spec.paths)?;
         let files = self.files(&globs)?;
         if spec.within.is_some() {
-            return match (&spec.entry, &spec.from, &spec.until) {
-                (None, None, None) => Ok(Op::Words(WordsOp { files, what: Lists::Flags })),
-                _ => Err(self.wrong("entry", "in words nvcc's flags are known, and no guard is written")),
-            };
+            return self.words_gencode(files, spec);
         }
         let language = self.language(&globs)?;
         let entry = spec.entry.as_ref().ok_or_else(|| self.wrong("entry", "a gencode op has one"))?;
@@ -477,31 +468,6 @@ impl At<'_> {
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
-            advice: spec.advice.clone(),
-        })))
-    }
-
-    fn words_rewrite(self, globs: &[String], spec: &RewriteSpec) -> Result<Op, LoadError> {
-        let code = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept];
-        let conditions = || spec.conditions.values();
-        let needs_grammar = code.iter().any(|patterns| !patterns.is_empty())
-            || spec.expect.is_some()
-            || conditions().any(|one| !one.not.is_empty() || one.unused);
-        if needs_grammar {
-            return Err(
-                self.wrong("in", "of words only `find`, `replace`, `where.X.regex` and `advice` are known")
-            );
-        }
-        let regex = |(name, one): (&String, &WhereSpec)| {
-            let text = one.regex.as_deref().unwrap_or_default();
-            self.regex("where.regex", text).map(|regex| (name.clone(), regex))
-        };
-        let phrase = |text: &String| Phrase::new(text).map_err(|error| self.wrong("find", error));
-        Ok(Op::WordsRewrite(Box::new(WordsRewrite {
-            files: self.files(globs)?,
-            find: spec.find.iter().map(phrase).collect::<Result<_, _>>()?,
-            replace: spec.replace.clone(),
-            conditions: spec.conditions.iter().map(regex).collect::<Result<_, _>>()?,
             advice: spec.advice.clone(),
         })))
     }

@@ -2,6 +2,7 @@
 
 pub mod bind;
 pub mod load;
+mod load_words;
 pub mod schema;
 pub mod select;
 pub mod shipped;

@@ -60,8 +60,11 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
     order.sort_by_key(|at| !blocks[groups[*at].home].every_toolkit());
     let mut settled: Vec<Option<Option<Settled>>> = vec![None; groups.len()];
     for at in order {
-        let others: Vec<usize> =
-            (0..groups.len()).filter(|other| *other != at && groups[*other].key == groups[at].key).collect();
+        let is_beside = |other: &usize| {
+            let other = &groups[*other];
+            other.key == groups[at].key && other.home != groups[at].home
+        };
+        let others: Vec<usize> = (0..groups.len()).filter(is_beside).collect();
         let elsewhere = |code: Code| {
             let given = others.iter().map(|other| {
                 given(&lists[*other], settled[*other].as_ref().and_then(Option::as_ref), code, law)

@@ -34,7 +34,6 @@ pub struct WordsRewrite {
 pub struct Phrase {
     /// As it was written.
     pub text: String,
-    words: Vec<Regex>,
 }
 
 /// A text that is no phrase.
@@ -54,29 +53,61 @@ struct Found<'a> {
 impl Phrase {
     /// Reads words with blanks between them; `$X` is a part of a word.
     pub fn new(text: &str) -> Result<Self, NoPhrase> {
-        let says = |word: &str| metavariables(word).any(|piece| matches!(piece, Piece::Text(_)));
-        let words: Option<Vec<Regex>> = text.split_whitespace().map(|word| compiled(word).ok()).collect();
-        let no_phrase = || NoPhrase { text: text.to_string() };
-        let words = words.filter(|words| !words.is_empty()).ok_or_else(no_phrase)?;
-        let all = words.len() > 1 || says(text.trim());
-        if all { Ok(Self { text: text.trim().to_string(), words }) } else { Err(no_phrase()) }
+        let text = text.trim().to_string();
+        let says =
+            metavariables(&text).any(|piece| matches!(piece, Piece::Text(text) if !text.trim().is_empty()));
+        if says || text.contains(' ') { Ok(Self { text }) } else { Err(NoPhrase { text }) }
+    }
+
+    /// Whether it has a metavariable, which then stands for something in every match.
+    pub fn has(&self, name: &str) -> bool {
+        metavariables(&self.text).any(|piece| matches!(piece, Piece::Variable(own) if own == name))
     }
 
     /// The words that begin here, where they match.
-    fn at<'a>(&self, words: &'a [Word]) -> Option<Found<'a>> {
-        let words = words.get(..self.words.len())?;
-        let mut values: BTreeMap<String, String> = BTreeMap::new();
-        for (pattern, word) in self.words.iter().zip(words) {
-            let captures = pattern.captures(&word.text)?;
-            for name in pattern.capture_names().flatten() {
-                let value = captures.name(name)?.as_str().to_string();
-                if values.insert(name.to_string(), value.clone()).is_some_and(|before| before != value) {
-                    return None;
-                }
-            }
-        }
-        Some(Found { words, values })
+    fn at<'a>(&self, words: &'a [Word], holds: &dyn Fn(&str, &str) -> bool) -> Option<Found<'a>> {
+        let patterns: Vec<&str> = self.text.split_whitespace().collect();
+        let words = words.get(..patterns.len())?;
+        let mut values = BTreeMap::new();
+        let fits = patterns.iter().zip(words).all(|(pattern, word)| {
+            let pieces: Vec<Piece<'_>> = metavariables(pattern).collect();
+            fits(&pieces, &word.text, &mut values, holds)
+        });
+        fits.then_some(Found { words, values })
     }
+}
+
+/// Whether a text is made of these pieces; the shortest values that hold are taken.
+fn fits(
+    pieces: &[Piece<'_>],
+    text: &str,
+    values: &mut BTreeMap<String, String>,
+    holds: &dyn Fn(&str, &str) -> bool,
+) -> bool {
+    let Some((first, rest)) = pieces.split_first() else { return text.is_empty() };
+    let name = match first {
+        Piece::Text(own) => {
+            return text.strip_prefix(own).is_some_and(|text| fits(rest, text, values, holds));
+        }
+        Piece::Variable(name) => *name,
+    };
+    let known = values.get(name).cloned();
+    let ends = text.char_indices().skip(1).map(|(at, _)| at).chain([text.len()]);
+    let found = ends.filter(|end| *end > 0).any(|end| {
+        let (value, behind) = text.split_at(end);
+        let is_same = known.as_ref().is_none_or(|known| known == value);
+        if name != "_" {
+            values.insert(name.to_string(), value.to_string());
+        }
+        (is_same || name == "_") && holds(name, value) && fits(rest, behind, values, holds)
+    });
+    if !found {
+        match known {
+            Some(known) => values.insert(name.to_string(), known),
+            None => values.remove(name),
+        };
+    }
+    found
 }
 
 /// A piece of a word of a phrase.
@@ -107,13 +138,13 @@ fn metavariables(word: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-fn compiled(word: &str) -> Result<Regex, regex::Error> {
-    let piece = |piece: Piece<'_>| match piece {
-        Piece::Text(text) => regex::escape(text),
-        Piece::Variable("_") => ".+?".to_string(),
-        Piece::Variable(name) => format!("(?P<{name}>.+?)"),
-    };
-    Regex::new(&format!("^(?s:{})$", metavariables(word).map(piece).collect::<String>()))
+/// The metavariables of a text.
+pub fn variables(text: &str) -> Vec<&str> {
+    let named = metavariables(text).filter_map(|piece| match piece {
+        Piece::Variable(name) => Some(name),
+        Piece::Text(_) => None,
+    });
+    named.collect()
 }
 
 impl WordsRewrite {
@@ -162,15 +193,12 @@ impl WordsRewrite {
         }
     }
 
-    /// The places in a list of words; those that cannot be written as they read are none.
+    /// The places in a list of words.
     fn matches<'a>(&'a self, words: &'a [Word]) -> impl Iterator<Item = Found<'a>> {
-        let holds = |found: &Found<'_>| {
-            self.conditions
-                .iter()
-                .all(|(name, regex)| found.values.get(name).is_none_or(|value| regex.is_match(value)))
-        };
+        let holds =
+            |name: &str, value: &str| self.conditions.get(name).is_none_or(|regex| regex.is_match(value));
         (0..words.len())
-            .filter_map(move |at| self.find.iter().find_map(|phrase| phrase.at(&words[at..]).filter(holds)))
+            .filter_map(move |at| self.find.iter().find_map(|phrase| phrase.at(&words[at..], &holds)))
     }
 
     /// The words that differ, each by itself, where they are as many as before.

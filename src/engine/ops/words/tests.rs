@@ -1,5 +1,7 @@
 use super::*;
 use crate::engine::catalogue::Catalogue;
+use crate::engine::environment::Environment;
+use crate::engine::syntax::Passes;
 use proptest::prelude::*;
 
 const NAMES: [&str; 4] =
@@ -31,7 +33,8 @@ fn plan(path: &str, text: &str, asked: &Asked) -> (String, Vec<OpPlan>) {
     let mut sources: Sources = [(path, text.as_bytes())].into_iter().collect();
     let toolchain =
         Toolchain { catalogue: Catalogue::shipped(), floor: Toolkit::new(11, 0), cuda: &asked.cuda };
-    let aim = Aim { wish: &asked.wish, toolchain };
+    let (passes, earlier) = (Passes::of(&Environment::default(), Catalogue::shipped()), BTreeMap::new());
+    let aim = Aim { wish: &asked.wish, toolchain, passes: &passes, earlier: &earlier };
     let mut plans = Vec::new();
     for what in [Lists::Named(names), Lists::Flags] {
         let plan = WordsOp { files: files.clone(), what }.plan(&sources, aim).expect("plan");

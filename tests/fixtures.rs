@@ -21,6 +21,7 @@ use mambapatch::engine::ops::gencode::{ArchWish, Compiled};
 use mambapatch::engine::patchset::bind::Bound;
 use mambapatch::engine::patchset::select::Request;
 use mambapatch::engine::patchset::{PatchSets, Upstream, shipped};
+use mambapatch::engine::plan::effect::EffectRow;
 use mambapatch::engine::plan::prove::ProvedPlan;
 use mambapatch::engine::plan::{Plan, PlanError, plan};
 use mambapatch::engine::source::Sources;
@@ -217,7 +218,7 @@ fn check_effect(case: &Case, plan: &Plan, upstream: &Upstream) -> Checked {
     }
     let bound = Bound::new(upstream, version(&case.file.version)?, &request, Catalogue::shipped());
     let bound = bound.map_err(|error| error.to_string())?;
-    let rows = plan.effect(&bound);
+    let rows: Vec<EffectRow> = plan.effect(&bound).into_iter().flat_map(|file| file.rows).collect();
     for (toolkit, wanted) in &case.file.compiled {
         let toolkit: Toolkit = parsed(toolkit)?;
         let row = rows.iter().find(|row| row.toolkit == toolkit);

@@ -7,7 +7,7 @@ use super::planned::Planned;
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::ops::{Left, Site};
 use crate::engine::patchset::Upstream;
-use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::effect::{Effect, EffectRow};
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, PatchPlan};
 
@@ -31,7 +31,7 @@ pub fn planned(planned: &Planned<'_>) -> Value {
             "version": planned.target.reference,
         },
         "patches": plan.patches.iter().map(patch).collect::<Vec<_>>(),
-        "effect": plan.effect(&planned.bound).iter().map(effect).collect::<Vec<_>>(),
+        "effect": plan.effect(&planned.bound).iter().flat_map(effect).collect::<Vec<_>>(),
         "understood": plan.understood().iter().map(understood).collect::<Vec<_>>(),
         "diff": String::from_utf8_lossy(&planned.proved.diff()),
         "notes": planned.notes(),
@@ -73,7 +73,8 @@ fn understood(row: &Understood) -> Value {
     json!({ "path": row.path, "bytes": row.size, "places-not-read": row.places, "bytes-not-read": row.unread })
 }
 
-fn effect(row: &EffectRow) -> Value {
+/// A row a toolkit, each with its file.
+fn effect(file: &Effect) -> Vec<Value> {
     let flags = |flags: &[Compiled]| {
         flags
             .iter()
@@ -83,7 +84,11 @@ fn effect(row: &EffectRow) -> Value {
             })
             .collect::<Vec<_>>()
     };
-    json!({ "cuda": row.toolkit.to_string(), "before": flags(&row.before), "after": flags(&row.after) })
+    let row = |row: &EffectRow| {
+        let (before, after) = (flags(&row.before), flags(&row.after));
+        json!({ "file": file.path, "cuda": row.toolkit.to_string(), "before": before, "after": after })
+    };
+    file.rows.iter().map(row).collect()
 }
 
 /// The newest release that a set was tested on; `null` for the fallback.

@@ -15,7 +15,7 @@ use crate::engine::tag::SourceVersion;
 pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
     if planned.bound.upstream.project.is_none() {
         // What was read once can be read again; if not, the patched tree is there all the same.
-        return unknown::steps(&planned.target, checkout).unwrap_or_default();
+        return unknown::steps(planned, checkout).unwrap_or_default();
     }
     let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
     let mut text = format!("\n{}\n", paint(STRONG, "next"));

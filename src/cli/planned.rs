@@ -31,6 +31,8 @@ pub struct Planned<'a> {
     pub bound: Bound<'a>,
     /// The plan.
     pub proved: ProvedPlan,
+    /// Whether anything in the tree is CUDA.
+    pub is_cuda: bool,
 }
 
 impl Planned<'_> {
@@ -45,6 +47,9 @@ impl Planned<'_> {
     /// What the person should know.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.bound.notes.clone();
+        if self.bound.upstream.project.is_none() && self.is_cuda {
+            notes.extend(unknown::without_arches(self));
+        }
         if self.bound.upstream.project.is_some() && !self.target.carries_kernels() {
             let label = &self.target.label;
             notes.push(format!("{label} carries no kernels (.cu), so it cannot be compiled; git has them"));
@@ -147,12 +152,16 @@ pub fn planned<'a>(
     check_floor(upstream, &asked.request)?;
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let mut sources = read(&target, upstream)?;
+    let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
-        bound.notes.extend(unknown::notes(&target, upstream, &sources, &upstreams)?);
+        bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
+        let label = &target.label;
+        let nothing = "no .cu file, and no file that names nvcc or CUDA's API";
+        bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
         bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
     }
     let proved = prove(&target, &bound, &sources)?;
-    Ok(Planned { target, bound, proved })
+    Ok(Planned { target, bound, proved, is_cuda })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.

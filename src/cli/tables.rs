@@ -3,26 +3,17 @@
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::ops::{Outcome, Site};
-use crate::engine::plan::effect::EffectRow;
+use crate::engine::plan::effect::{Effect, EffectRow};
 use crate::engine::plan::understood::Understood;
 use crate::engine::plan::{OpReport, Plan};
+
+/// How many ops a table shows in full; of more, those that found nothing to do are only counted.
+const ALL: usize = 12;
 
 /// What each op found.
 pub fn outcomes(plan: &Plan, verbose: bool) -> String {
     let reports: Vec<&OpReport> = plan.patches.iter().flat_map(|patch| &patch.ops).collect();
-    let rows: Vec<Vec<String>> = reports
-        .iter()
-        .map(|report| {
-            let detail = report.outcome.detail();
-            vec![
-                sign(&report.outcome),
-                report.id.clone(),
-                paint(word_style(&report.outcome), report.outcome.word()),
-                detail,
-            ]
-        })
-        .collect();
-    if rows.is_empty() {
+    if reports.is_empty() {
         let none = if plan.patches.is_empty() {
             "these flags choose no patch"
         } else {
@@ -30,19 +21,62 @@ pub fn outcomes(plan: &Plan, verbose: bool) -> String {
         };
         return format!("{}\n  {}\n", paint(STRONG, "outcome"), paint(DIM, none));
     }
-    let mut text = format!("{}\n{}", paint(STRONG, "outcome"), columns(&rows, "  "));
-    for report in reports {
-        for remark in &report.remarks {
-            text.push_str(&format!("  {} {}: {remark}\n", paint(WARN, "remark"), report.files));
-        }
-        let sites =
-            report.sites.iter().filter(|_| verbose || matches!(report.outcome, Outcome::Reported { .. }));
-        for site in sites {
-            text.push_str(&place(site, ""));
-        }
-        for left in report.left.iter().filter(|left| verbose || left.open) {
-            text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
-        }
+    let is_idle = |report: &OpReport| {
+        matches!(report.outcome, Outcome::AlreadySatisfied { .. } | Outcome::NotApplicable { .. })
+            && report.remarks.is_empty()
+            && !report.left.iter().any(|left| left.open)
+    };
+    let brief = !verbose && reports.len() > ALL;
+    let (idle, shown): (Vec<&OpReport>, Vec<&OpReport>) =
+        reports.iter().partition(|report| brief && is_idle(report));
+    let mut text = format!("{}\n{}", paint(STRONG, "outcome"), outcome_rows(&shown));
+    if !idle.is_empty() {
+        let count = format!("  {} more found nothing to do; -v shows them", idle.len());
+        text.push_str(&format!("{}\n", paint(DIM, &count)));
+    }
+    shown.iter().for_each(|report| text.push_str(&details(report, verbose)));
+    text
+}
+
+fn outcome_rows(reports: &[&OpReport]) -> String {
+    let row = |report: &&OpReport| {
+        let word = paint(word_style(&report.outcome), report.outcome.word());
+        vec![sign(&report.outcome), report.id.clone(), word, detail(&report.outcome)]
+    };
+    columns(&reports.iter().map(row).collect::<Vec<_>>(), "  ")
+}
+
+/// The details in one line; of many long ones, their number.
+fn detail(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Changed { how } if is_long(how) => format!("{} changes", how.len()),
+        other => other.detail(),
+    }
+}
+
+fn is_long(how: &[String]) -> bool {
+    how.len() > 1 && how.iter().map(String::len).sum::<usize>() > 120
+}
+
+/// What stands below the table: details that are too long for it, remarks, and the places of what needs a person.
+fn details(report: &OpReport, verbose: bool) -> String {
+    let mut text = String::new();
+    if let Outcome::Changed { how } = &report.outcome
+        && is_long(how)
+    {
+        how.iter().for_each(|how| text.push_str(&format!("      {how}\n")));
+    }
+    // An op that looks at many files says itself which one it means.
+    let files = if report.files.contains('*') { String::new() } else { format!(" {}:", report.files) };
+    for remark in &report.remarks {
+        text.push_str(&format!("  {}{files} {remark}\n", paint(WARN, "remark")));
+    }
+    let all = verbose || matches!(report.outcome, Outcome::Reported { .. });
+    for site in report.sites.iter().filter(|_| all) {
+        text.push_str(&place(site, ""));
+    }
+    for left in report.left.iter().filter(|left| verbose || left.open) {
+        text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
     }
     text
 }
@@ -87,11 +121,27 @@ pub fn understood(rows: &[Understood]) -> String {
     }
 }
 
-/// What each toolkit compiles, before and after; what goes and what is new is marked also where nothing is coloured.
-pub fn effect(rows: &[EffectRow]) -> String {
-    if rows.is_empty() {
-        return String::new();
+/// What each toolkit compiles, before and after; one table for the build files that have the same.
+pub fn effect(files: &[Effect]) -> String {
+    let mut alike: Vec<Vec<&Effect>> = Vec::new();
+    for file in files {
+        match alike.iter_mut().find(|others| others[0].rows == file.rows) {
+            Some(others) => others.push(file),
+            None => alike.push(vec![file]),
+        }
     }
+    let head = |group: &[&Effect]| {
+        let paths: Vec<&str> = group.iter().map(|file| file.path.as_str()).collect();
+        if files.len() == 1 { "effect".to_string() } else { format!("effect of {}", paths.join(", ")) }
+    };
+    let table = |group: &Vec<&Effect>| {
+        format!("{}\n{}", paint(STRONG, &head(group)), effect_rows(&group[0].rows, group[0].guarded))
+    };
+    alike.iter().map(table).collect()
+}
+
+/// What goes and what is new is marked also where nothing is coloured.
+fn effect_rows(rows: &[EffectRow], guarded: bool) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
     let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
@@ -100,10 +150,10 @@ pub fn effect(rows: &[EffectRow]) -> String {
         let toolkit = row.toolkit.to_string();
         if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
     }));
-    let mut text = format!("{}\n{}", paint(STRONG, "effect"), columns(&lines, "  "));
+    let mut text = columns(&lines, "  ");
     let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
     if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
-        let left = rows.iter().find(|row| refuses(&row.after));
+        let left = rows.iter().find(|row| refuses(&row.after)).filter(|_| guarded);
         let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
         text.push_str(&paint(DIM, &format!("  ! refused by the nvcc of that CUDA{cure}")));
         text.push('\n');
@@ -186,8 +236,8 @@ mod tests {
     fn row(before: &str, after: &str) -> String {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
-        let text = anstream::adapter::strip_str(&effect(&rows)).to_string();
-        text.lines().nth(2).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        let text = anstream::adapter::strip_str(&effect_rows(&rows, true)).to_string();
+        text.lines().nth(1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]

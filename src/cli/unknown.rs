@@ -4,28 +4,24 @@ use std::path::Path;
 
 use super::failure::Failure;
 use super::next::quoted;
+use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
-use crate::engine::patchset::Upstream;
+use crate::engine::arch::{Code, Variant};
+use crate::engine::patchset::{Upstream, Wanted};
 use crate::engine::source::Sources;
+use crate::engine::tag::Tag;
 
-/// How it is patched, the known upstreams that it holds, and whether anything in it is CUDA at all.
-pub fn notes(
-    target: &Target,
-    set: &Upstream,
-    sources: &Sources,
-    known: &[UpstreamInfo],
-) -> Result<Vec<String>, Failure> {
-    let mut notes = vec![format!("no known upstream: patched as {}", set.id)];
-    notes.extend(known.iter().flat_map(|upstream| vendored(target, upstream)));
+/// How it is patched, and the known upstreams that it holds.
+pub fn notes(target: &Target, set: &Upstream, known: &[UpstreamInfo]) -> Vec<String> {
+    let how = format!("no known upstream: patched as {}", set.id);
+    std::iter::once(how).chain(known.iter().flat_map(|upstream| vendored(target, upstream))).collect()
+}
+
+/// Whether anything in a tree is CUDA at all.
+pub fn is_cuda(target: &Target, sources: &Sources) -> Result<bool, Failure> {
     let builds = target.read(&is_build_file)?;
-    if !target.carries_kernels() && !names_cuda(sources) && !names_cuda(&builds) {
-        let label = &target.label;
-        notes.push(format!(
-            "nothing in {label} is CUDA: no .cu file, and no file that names nvcc or CUDA's API"
-        ));
-    }
-    Ok(notes)
+    Ok(target.carries_kernels() || names_cuda(sources) || names_cuda(&builds))
 }
 
 /// The folders of a tree that are a known upstream by themselves, which its own patches know better.
@@ -66,12 +62,52 @@ pub fn leave_out_large(sources: &mut Sources, largest: usize) -> Vec<String> {
     notes
 }
 
+/// What is to be said where architectures are wanted and no build file names any.
+pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
+    let (plan, bound) = (planned.proved.plan(), &planned.bound);
+    let by_arch = bound.patches.iter().any(|bound| matches!(bound.patch.wanted, Wanted::ByArch));
+    let list = arch_list(planned).filter(|_| by_arch && plan.effect(bound).is_empty())?;
+    Some(format!(
+        "no build file names an architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" \
+         if it is set, else for the GPUs that it finds"
+    ))
+}
+
+/// What is wanted, as TORCH_CUDA_ARCH_LIST takes it; none where PyTorch does not.
+fn arch_list(planned: &Planned<'_>) -> Option<String> {
+    let bound = &planned.bound;
+    let torch = bound.request.environment.torch.as_ref().map(Tag::version);
+    let takes = |code: &Code| {
+        let arch = code.arch();
+        arch.variant != Variant::Family && torch.is_none_or(|torch| bound.catalogue.torch_takes(torch, arch))
+    };
+    let wanted: Vec<Code> = bound.request.wish.wanted().filter(takes).collect();
+    let entry = |code: &Code| match code {
+        Code::Sass(arch) => {
+            let ptx = if wanted.contains(&Code::Ptx(*arch)) { "+PTX" } else { "" };
+            Some(arch.capability() + ptx)
+        }
+        Code::Ptx(_) | Code::Lto(_) => None,
+    };
+    let list: Vec<String> = wanted.iter().filter_map(entry).collect();
+    (!list.is_empty()).then(|| list.join(";"))
+}
+
 const PIP: &str = "pip install --no-build-isolation --no-cache-dir --no-deps";
 
 /// The commands that compile what was patched: one for each folder whose `setup.py` builds an extension.
-pub fn steps(target: &Target, checkout: &Checkout) -> Result<String, Failure> {
-    let setups = target.read(&|path| path.rsplit('/').next() == Some("setup.py"))?;
-    let commands: Vec<String> = setups.iter().filter_map(|(path, bytes)| command(path, bytes)).collect();
+pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> Result<String, Failure> {
+    let setups = planned.target.read(&|path| path.rsplit('/').next() == Some("setup.py"))?;
+    let named: Vec<String> =
+        planned.proved.plan().effect(&planned.bound).into_iter().map(|file| file.path).collect();
+    let list = arch_list(planned);
+    let commands: Vec<String> = setups
+        .iter()
+        .filter_map(|(path, bytes)| {
+            let list = list.as_ref().filter(|_| !named.iter().any(|other| is_near(other, path)));
+            command(path, bytes, list)
+        })
+        .collect();
     let why = match commands.as_slice() {
         [] => {
             "no setup.py here builds an extension: it is compiled when it is first imported, or by its own script"
@@ -80,20 +116,30 @@ pub fn steps(target: &Target, checkout: &Checkout) -> Result<String, Failure> {
         _ => "each compiles one folder: the installed torch, no cached wheel",
     };
     let folder = format!("cd {}", quoted(checkout.folder()));
-    let lines = std::iter::once(folder).chain(commands).map(|line| format!("  {line}\n"));
+    let list = list.filter(|_| commands.is_empty() && named.is_empty());
+    let variable = list.map(|list| format!("export TORCH_CUDA_ARCH_LIST=\"{list}\""));
+    let lines = std::iter::once(folder).chain(variable).chain(commands).map(|line| format!("  {line}\n"));
     let why = paint(DIM, &format!("    # {why}"));
     Ok(format!("\n{}\n{}  {why}\n", paint(STRONG, "next"), lines.collect::<String>()))
 }
 
+/// Whether a file lies in the folder of another, above it or below it, so that it may hold the flags of its build.
+fn is_near(path: &str, setup: &str) -> bool {
+    let folder = |path: &str| path.rfind('/').map_or(String::new(), |at| path[..=at].to_string());
+    let (one, other) = (folder(path), folder(setup));
+    one.starts_with(&other) || other.starts_with(&one)
+}
+
 /// The command that runs one `setup.py`; none where it builds no extension.
-fn command(path: &str, bytes: &[u8]) -> Option<String> {
+fn command(path: &str, bytes: &[u8], list: Option<&String>) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let folder = path.rsplit_once('/').map_or(".".to_string(), |(folder, _)| format!("./{folder}"));
     let folder = quoted(Path::new(&folder));
+    let variable = list.map_or(String::new(), |list| format!("TORCH_CUDA_ARCH_LIST=\"{list}\" "));
     let builds =
         ["ext_modules", "CUDAExtension", "CppExtension", "nvcc"].iter().any(|word| text.contains(word));
     match (builds, text.contains("setup(")) {
-        (true, true) => Some(format!("{PIP} {folder}")),
+        (true, true) => Some(format!("{variable}{PIP} {folder}")),
         (true, false) => Some(format!("(cd {folder} && python setup.py)")),
         (false, _) => None,
     }

@@ -53,6 +53,14 @@ impl Edits {
         Ok(())
     }
 
+    /// Adds all of these edits, or none of them.
+    pub fn try_add(&mut self, edits: Vec<Edit>) -> Result<(), Overlap> {
+        let mut more = self.clone();
+        edits.into_iter().try_for_each(|edit| more.insert(edit))?;
+        *self = more;
+        Ok(())
+    }
+
     /// Adds all edits of another set.
     pub fn merge(&mut self, other: Edits) -> Result<(), Overlap> {
         other.sorted.into_iter().try_for_each(|edit| self.insert(edit))

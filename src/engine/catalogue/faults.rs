@@ -40,6 +40,12 @@ pub(super) fn check(
     for row in &torch.gcc {
         bounds(TORCH, &format!("gcc since `{}`", row.since), Some(row.since), Some(row.last), toolkits)?;
     }
+    let named = torch.arch_list.iter().flat_map(|row| &row.arches);
+    if let Some(arch) = named.copied().find(|arch| !names.contains(arch)) {
+        return Err(fault(TORCH, format!("arch-list names `{arch}`, which {ARCHES} does not have")));
+    }
+    let lists: Vec<_> = torch.arch_list.iter().map(|row| row.since.clone()).collect();
+    ascending(TORCH, "arch-list", &lists)?;
     let standards: Vec<_> = torch.cxx_standard.iter().map(|row| row.since.clone()).collect();
     ascending(TORCH, "cxx-standard", &standards)
 }

@@ -17,7 +17,7 @@ pub use gpus::{Gpu, GpuMatch};
 use rows::{ArchFile, ToolkitFile, TorchFile, spans};
 pub use rows::{
     ArchName, ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow,
-    TorchGcc, TorchWheel,
+    TorchArches, TorchGcc, TorchWheel,
 };
 
 /// The facts of NVIDIA and PyTorch.
@@ -29,6 +29,7 @@ pub struct Catalogue {
     driver_floors: Vec<DriverFloor>,
     advisories: Vec<ToolkitAdvisory>,
     cxx_standards: Vec<CxxStandard>,
+    torch_arches: Vec<TorchArches>,
     torch_gccs: Vec<TorchGcc>,
     torch_wheels: Vec<TorchWheel>,
     arch_names: Vec<ArchName>,
@@ -84,6 +85,7 @@ impl Catalogue {
             driver_floors: toolkits.driver_floor,
             advisories: toolkits.advisory,
             cxx_standards: torch.cxx_standard,
+            torch_arches: torch.arch_list,
             torch_gccs: torch.gcc,
             torch_wheels: torch.wheel,
             arch_names: torch.arch_name,
@@ -170,6 +172,19 @@ impl Catalogue {
     pub fn cxx_standard(&self, torch: &Version) -> Option<u16> {
         let torch = torch.only_release();
         self.cxx_standards.iter().rfind(|row| row.since <= torch).map(|row| row.standard)
+    }
+
+    /// Whether a release of torch lets `TORCH_CUDA_ARCH_LIST` name an architecture; of older releases nothing is known,
+    /// and they are taken to.
+    pub fn torch_takes(&self, torch: &Version, arch: Arch) -> bool {
+        let torch = torch.only_release();
+        let row = self.torch_arches.iter().rfind(|row| row.since <= torch);
+        row.is_none_or(|row| row.arches.contains(&arch))
+    }
+
+    /// The first release of torch that is known to; `None`: none is.
+    pub fn torch_since(&self, arch: Arch) -> Option<&Version> {
+        self.torch_arches.iter().find(|row| row.arches.contains(&arch)).map(|row| &row.since)
     }
 
     /// The gcc that torch refuses with a toolkit; none where torch has no row for it.

@@ -31,6 +31,8 @@ pub(super) struct TorchFile {
     #[serde(default)]
     pub cxx_standard: Vec<CxxStandard>,
     #[serde(default)]
+    pub arch_list: Vec<TorchArches>,
+    #[serde(default)]
     pub gcc: Vec<TorchGcc>,
     #[serde(default)]
     pub wheel: Vec<TorchWheel>,
@@ -165,6 +167,19 @@ pub struct CxxStandard {
     pub standard: u16,
     /// What else is worth knowing.
     pub note: Option<String>,
+    /// Where this was read or measured.
+    pub source: String,
+}
+
+/// What torch lets `TORCH_CUDA_ARCH_LIST` name, from a release on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TorchArches {
+    /// The release of torch.
+    #[serde(deserialize_with = "version")]
+    pub since: Version,
+    /// The architectures.
+    pub arches: Vec<Arch>,
     /// Where this was read or measured.
     pub source: String,
 }

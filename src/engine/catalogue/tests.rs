@@ -237,6 +237,19 @@ fn torch_demands_its_standard_and_its_compiler() {
 }
 
 #[test]
+fn torch_checks_its_list_of_architectures() {
+    let takes = |torch: &str, arch: &str| {
+        shipped().torch_takes(&torch.parse().expect(torch), arch.parse().expect(arch))
+    };
+    assert!(takes("2.11.0+cu130", "120") && takes("2.11", "12.0a") && takes("2.11", "3.5"));
+    assert!(!takes("2.6", "120") && takes("2.7", "120") && !takes("2.6.0", "100a"));
+    assert!(takes("2.8", "101") && !takes("2.9", "101") && takes("2.9", "110"));
+    assert!(!takes("2.11", "120f") && takes("1.13", "120"));
+    let since = |arch: &str| shipped().torch_since(arch.parse().expect(arch)).map(ToString::to_string);
+    assert_eq!((since("120"), since("100f")), (Some("2.7".to_string()), None));
+}
+
+#[test]
 fn compilers_drivers_and_traps_are_answered() {
     let row = shipped().toolkit(toolkit("12.8")).expect("row");
     assert_eq!(
@@ -266,6 +279,7 @@ fn every_row_names_its_source() {
         .chain(catalogue.driver_floors.iter().map(|row| &row.source))
         .chain(catalogue.advisories.iter().map(|row| &row.source))
         .chain(catalogue.cxx_standards.iter().map(|row| &row.source))
+        .chain(catalogue.torch_arches.iter().map(|row| &row.source))
         .chain(catalogue.torch_gccs.iter().map(|row| &row.source))
         .chain(catalogue.torch_wheels.iter().map(|row| &row.source))
         .chain(catalogue.arch_names.iter().map(|row| &row.source));

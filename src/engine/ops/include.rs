@@ -1,7 +1,7 @@
 //! Includes that come with an op: once in each file that it changes.
 
 use crate::engine::edit::Edits;
-use crate::engine::syntax::reading::Reading;
+use crate::engine::syntax::lexed::Lexed;
 use crate::engine::syntax::tokens::Kind;
 use crate::engine::syntax::{DeadCode, Passes, style};
 
@@ -31,9 +31,9 @@ struct Include<'a> {
 
 /// Where an include goes, and the lines of it; none where the file has it already.
 fn insertion(bytes: &[u8], include: &str, dead: &DeadCode) -> Option<(usize, Vec<u8>)> {
-    let reading = Reading::of(bytes);
+    let lexed = Lexed::of(bytes);
     let path = include.trim_matches(['<', '>', '"']).as_bytes();
-    let includes = includes(&reading);
+    let includes = includes(&lexed);
     if includes.iter().any(|there| there.path == path && !dead.holds(there.end.saturating_sub(1))) {
         return None;
     }
@@ -43,7 +43,7 @@ fn insertion(bytes: &[u8], include: &str, dead: &DeadCode) -> Option<(usize, Vec
     let alike = top().find(|there| there.system == include.starts_with('<'));
     match of_family.or(alike).or(top().next()) {
         Some(after) => Some(beside(bytes, include, after)),
-        None => Some(alone(&reading, include)),
+        None => Some(alone(&lexed, include)),
     }
 }
 
@@ -56,10 +56,10 @@ fn beside(bytes: &[u8], include: &str, after: &Include<'_>) -> (usize, Vec<u8>) 
 }
 
 /// A paragraph after the comment, the `#pragma once` or the guard that a file begins with.
-fn alone(reading: &Reading<'_>, include: &str) -> (usize, Vec<u8>) {
-    let bytes = reading.bytes;
+fn alone(lexed: &Lexed<'_>, include: &str) -> (usize, Vec<u8>) {
+    let bytes = lexed.bytes;
     let newline = style::newline(bytes).as_bytes();
-    let (at, first) = match opening_end(reading) {
+    let (at, first) = match opening_end(lexed) {
         Some(end) => (end, false),
         None => (if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 }, true),
     };
@@ -80,18 +80,18 @@ fn alone(reading: &Reading<'_>, include: &str) -> (usize, Vec<u8>) {
 }
 
 /// Where the lines end that belong before every include.
-fn opening_end(reading: &Reading<'_>) -> Option<usize> {
-    let bytes = reading.bytes;
-    let guard = guard(reading);
+fn opening_end(lexed: &Lexed<'_>) -> Option<usize> {
+    let bytes = lexed.bytes;
+    let guard = guard(lexed);
     let mut end = None;
-    for (index, token) in reading.all.iter().enumerate() {
+    for (index, token) in lexed.all.iter().enumerate() {
         let line_end = style::line_end(bytes, token.range.end);
         let next = &bytes[line_end..style::line_end(bytes, line_end)];
         match (token.kind, token.directive) {
             (Kind::Comment, None) if style::is_blank(next) => end = Some(line_end),
             (Kind::Comment, _) => {}
-            (_, Some(directive)) if is_opening(reading, directive, guard) => {
-                let last = reading.directives[directive].end - 1;
+            (_, Some(directive)) if is_opening(lexed, directive, guard) => {
+                let last = lexed.directives[directive].end - 1;
                 if index == last {
                     end = Some(line_end);
                 }
@@ -103,20 +103,20 @@ fn opening_end(reading: &Reading<'_>) -> Option<usize> {
 }
 
 /// Whether a directive is `#pragma once`, or one of the two that begin the guard.
-fn is_opening(reading: &Reading<'_>, directive: usize, guard: Option<usize>) -> bool {
-    let once = reading.of_directive(directive).get(2).is_some_and(|index| reading.text(*index) == b"once");
-    (reading.keyword(directive) == b"pragma" && once)
+fn is_opening(lexed: &Lexed<'_>, directive: usize, guard: Option<usize>) -> bool {
+    let once = lexed.of_directive(directive).get(2).is_some_and(|index| lexed.text(*index) == b"once");
+    (lexed.keyword(directive) == b"pragma" && once)
         || guard.is_some_and(|guard| directive == guard || directive == guard + 1)
 }
 
 /// The directive that begins the guard of a header: `#ifndef X` and `#define X` before all code, whose `#endif` is the
 /// last directive.
-fn guard(reading: &Reading<'_>) -> Option<usize> {
-    let keyword = |directive: usize| reading.keyword(directive);
-    let first = (0..reading.directives.len()).find(|directive| keyword(*directive) != b"pragma")?;
-    let code = reading.all.iter().position(|token| token.directive.is_none() && token.kind != Kind::Comment);
+fn guard(lexed: &Lexed<'_>) -> Option<usize> {
+    let keyword = |directive: usize| lexed.keyword(directive);
+    let first = (0..lexed.directives.len()).find(|directive| keyword(*directive) != b"pragma")?;
+    let code = lexed.all.iter().position(|token| token.directive.is_none() && token.kind != Kind::Comment);
     let named = |directive: usize, word: usize| {
-        reading.of_directive(directive).get(word).map(|index| reading.text(*index)).unwrap_or_default()
+        lexed.of_directive(directive).get(word).map(|index| lexed.text(*index)).unwrap_or_default()
     };
     let asks = match keyword(first) {
         b"ifndef" => named(first, 2),
@@ -129,17 +129,17 @@ fn guard(reading: &Reading<'_>) -> Option<usize> {
         }
         _ => return None,
     };
-    let second = reading.directives.get(first + 1)?;
+    let second = lexed.directives.get(first + 1)?;
     let before_code = code.is_none_or(|code| second.start < code);
     let defines = keyword(first + 1) == b"define" && named(first + 1, 2) == asks;
-    (before_code && defines && closing(reading, first) == Some(reading.directives.len() - 1)).then_some(first)
+    (before_code && defines && closing(lexed, first) == Some(lexed.directives.len() - 1)).then_some(first)
 }
 
 /// The `#endif` of an `#if`.
-fn closing(reading: &Reading<'_>, open: usize) -> Option<usize> {
+fn closing(lexed: &Lexed<'_>, open: usize) -> Option<usize> {
     let mut depth = 0usize;
-    (open..reading.directives.len()).find(|directive| {
-        depth = depth.saturating_add_signed(nesting(reading.keyword(*directive)));
+    (open..lexed.directives.len()).find(|directive| {
+        depth = depth.saturating_add_signed(nesting(lexed.keyword(*directive)));
         depth == 0
     })
 }
@@ -153,31 +153,31 @@ fn nesting(keyword: &[u8]) -> isize {
 }
 
 /// All includes of a file. The block at the top ends where code begins that is more than a name.
-fn includes<'a>(reading: &Reading<'a>) -> Vec<Include<'a>> {
-    let guard = guard(reading);
-    let begins = |(_, token): &(usize, &crate::engine::syntax::reading::Read)| {
-        let text = &reading.bytes[token.range.clone()];
+fn includes<'a>(lexed: &Lexed<'a>) -> Vec<Include<'a>> {
+    let guard = guard(lexed);
+    let begins = |(_, token): &(usize, &crate::engine::syntax::lexed::Read)| {
+        let text = &lexed.bytes[token.range.clone()];
         token.directive.is_none() && token.kind == Kind::Punctuation && !matches!(text, b";" | b"::" | b",")
     };
-    let code = reading.all.iter().enumerate().find(begins).map_or(usize::MAX, |(index, _)| index);
+    let code = lexed.all.iter().enumerate().find(begins).map_or(usize::MAX, |(index, _)| index);
     let mut depth = 0isize;
     let mut found = Vec::new();
-    for directive in 0..reading.directives.len() {
-        depth += if guard == Some(directive) { 0 } else { nesting(reading.keyword(directive)) };
-        let top = depth == 0 && reading.directives[directive].start < code;
-        found.extend(include(reading, directive).map(|include| Include { top, ..include }));
+    for directive in 0..lexed.directives.len() {
+        depth += if guard == Some(directive) { 0 } else { nesting(lexed.keyword(directive)) };
+        let top = depth == 0 && lexed.directives[directive].start < code;
+        found.extend(include(lexed, directive).map(|include| Include { top, ..include }));
     }
     found
 }
 
-fn include<'a>(reading: &Reading<'a>, directive: usize) -> Option<Include<'a>> {
-    let tokens = reading.of_directive(directive);
-    let (keyword, last) = (tokens.get(1)?, reading.directives.get(directive)?.end - 1);
-    if reading.text(*keyword) != b"include" {
+fn include<'a>(lexed: &Lexed<'a>, directive: usize) -> Option<Include<'a>> {
+    let tokens = lexed.of_directive(directive);
+    let (keyword, last) = (tokens.get(1)?, lexed.directives.get(directive)?.end - 1);
+    if lexed.text(*keyword) != b"include" {
         return None;
     }
-    let after = reading.all[*keyword].range.end;
-    let bytes = reading.bytes;
+    let after = lexed.all[*keyword].range.end;
+    let bytes = lexed.bytes;
     let open = after + bytes[after..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let close = match bytes.get(open)? {
         b'<' => b'>',
@@ -190,7 +190,7 @@ fn include<'a>(reading: &Reading<'a>, directive: usize) -> Option<Include<'a>> {
         path: &bytes[open + 1..open + 1 + length],
         system: close == b'>',
         head: if head.starts_with(b"#") { head } else { b"#include " },
-        end: style::line_end(bytes, reading.all[last].range.end),
+        end: style::line_end(bytes, lexed.all[last].range.end),
         top: false,
     })
 }

@@ -14,14 +14,18 @@ pub mod words;
 
 use std::collections::BTreeMap;
 
+use pep440_rs::Version;
+
 use super::arch::Code;
 use super::edit::{Edits, Overlap};
 use super::pattern::Unbound;
 use super::source::{Sources, line_of, line_text};
 use super::syntax::Passes;
 use super::syntax::language::{ParseFailed, Parsed};
+use super::toolkit::Toolkit;
 use files::Files;
-use gencode::{ArchWish, GencodeError, GencodeOp, Toolchain};
+use gencode::any::AnyGencodeOp;
+use gencode::{ArchWish, Compiled, GencodeError, GencodeOp, Toolchain};
 use rewrite::Ground;
 
 /// One statement of what must hold.
@@ -35,6 +39,8 @@ pub enum Op {
     List(list::ListOp),
     /// Exactly the toolkits that know a wanted architecture compile it.
     Gencode(Box<GencodeOp>),
+    /// The same, of any list that statements add flags to.
+    AnyGencode(AnyGencodeOp),
     /// Lists of architectures outside of Python hold the wanted values.
     Words(words::WordsOp),
     /// Words that follow each other are gone, or reported.
@@ -159,6 +165,16 @@ impl OpPlan {
         counts.iter().map(|(why, count)| format!("{why} ({count})")).collect::<Vec<_>>().join(", ")
     }
 
+    /// Says what changes; else what a person must look at. Beside a change that is a remark.
+    fn conclude(&mut self, how: Vec<String>, reported: Vec<String>) {
+        if !how.is_empty() {
+            self.remarks.extend(reported);
+            self.outcome = Outcome::Changed { how };
+        } else if !reported.is_empty() {
+            self.outcome = Outcome::Reported { advice: reported.join("; ") };
+        }
+    }
+
     fn not_applicable(files: &Files) -> Self {
         Self::of(Outcome::NotApplicable { why: format!("no {files} in this tree") })
     }
@@ -237,6 +253,21 @@ pub struct Aim<'a> {
     pub passes: &'a Passes,
     /// What earlier ops of the patch change in the same text.
     pub earlier: &'a BTreeMap<String, Edits>,
+    /// The release of PyTorch, if it is known.
+    pub torch: Option<&'a Version>,
+}
+
+impl Aim<'_> {
+    /// Why nothing is to be done where architectures are named.
+    fn satisfied(&self) -> String {
+        let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
+        let wanted: Vec<Code> = self.wish.wanted().collect();
+        match () {
+            () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
+            () if !self.wish.drop.is_empty() => format!("{} not compiled", labels(&self.wish.drop)),
+            () => "every given toolkit takes the flags".to_string(),
+        }
+    }
 }
 
 impl Op {
@@ -247,6 +278,7 @@ impl Op {
             Op::Rewrite(op) => &op.files,
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
+            Op::AnyGencode(op) => &op.files,
             Op::Words(op) => &op.files,
             Op::WordsRewrite(op) => &op.files,
             Op::Insert(op) => &op.files,
@@ -258,8 +290,8 @@ impl Op {
         match self {
             Op::Rename(_) => "rename",
             Op::Rewrite(_) | Op::WordsRewrite(_) => "rewrite",
-            Op::List(_) => "list",
-            Op::Gencode(_) => "gencode",
+            Op::List(op) => op.kind(),
+            Op::Gencode(_) | Op::AnyGencode(_) => "gencode",
             Op::Words(op) => op.kind(),
             Op::Insert(_) => "insert",
         }
@@ -270,8 +302,9 @@ impl Op {
         match self {
             Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
             Op::Rewrite(op) => op.parts(),
-            Op::List(op) => vec![("name", op.name.clone())],
+            Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
+            Op::AnyGencode(op) => op.entries.iter().map(|entry| ("entries", entry.text.clone())).collect(),
             Op::Words(op) => op.parts(),
             Op::WordsRewrite(op) => op.parts(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
@@ -283,7 +316,8 @@ impl Op {
         match self {
             Op::Rename(op) => plan.outcome = op.outcome(plan),
             Op::Rewrite(op) => plan.outcome = op.outcome(plan),
-            Op::List(_) | Op::Gencode(_) | Op::Words(_) | Op::WordsRewrite(_) | Op::Insert(_) => {}
+            Op::List(_) | Op::Gencode(_) | Op::AnyGencode(_) => {}
+            Op::Words(_) | Op::WordsRewrite(_) | Op::Insert(_) => {}
         }
     }
 
@@ -295,11 +329,42 @@ impl Op {
         match self {
             Op::Rename(op) => op.plan(sources, aim.passes),
             Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
-            Op::List(op) => op.plan(sources, aim.wish),
+            Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
+            Op::AnyGencode(op) => plan_any_gencode(op, sources, aim),
             Op::Words(op) => op.plan(sources, aim),
             Op::WordsRewrite(op) => op.plan(sources),
             Op::Insert(op) => op.plan(sources),
+        }
+    }
+}
+
+impl Op {
+    /// The flags that a file gives each toolkit, as far as the op reads them; nothing for an op of another kind.
+    pub fn compiled(
+        &self,
+        sources: &Sources,
+        path: &str,
+        (toolkits, aim): (&[Toolkit], Aim<'_>),
+    ) -> Vec<Vec<Compiled>> {
+        let may_hold = |bytes: &[u8]| match self {
+            Op::Gencode(_) => true,
+            Op::AnyGencode(op) => op.may_hold(bytes),
+            Op::List(op) => op.may_hold(bytes),
+            Op::Words(_) => true,
+            Op::Rename(_) | Op::Rewrite(_) | Op::WordsRewrite(_) | Op::Insert(_) => false,
+        };
+        if !sources.get(path).is_some_and(|bytes| may_hold(bytes)) {
+            return Vec::new();
+        }
+        if let Op::Words(op) = self {
+            return op.compiled(sources, path, (toolkits, aim));
+        }
+        match (self, sources.parsed(path)) {
+            (Op::Gencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::AnyGencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::List(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim),
+            _ => Vec::new(),
         }
     }
 }
@@ -311,7 +376,7 @@ fn parse<'s>(sources: &'s Sources, path: &str) -> Result<Option<&'s Parsed>, OpE
 }
 
 fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+    let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: aim.satisfied() });
     let mut how = Vec::new();
     let mut reported = Vec::new();
     for (path, bytes) in op.files.of(sources) {
@@ -325,31 +390,32 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
             whole.edits.insert(path.to_string(), plan.edits);
         }
     }
-    whole.outcome = arch_outcome(how, &mut whole.remarks, reported, aim.wish);
+    whole.conclude(how, reported);
     Ok(whole)
 }
 
-fn arch_outcome(
-    how: Vec<String>,
-    remarks: &mut Vec<String>,
-    reported: Vec<String>,
-    wish: &ArchWish,
-) -> Outcome {
-    if how.is_empty() && !reported.is_empty() {
-        return Outcome::Reported { advice: reported.join("; ") };
+fn plan_any_gencode(op: &AnyGencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+    let nothing = "no statement adds an architecture to a list".to_string();
+    let mut whole = OpPlan::of(Outcome::NotApplicable { why: nothing });
+    let (mut how, mut reported) = (Vec::new(), Vec::new());
+    for (path, bytes) in op.files.of(sources).filter(|(_, bytes)| op.may_hold(bytes)) {
+        let Some(parsed) = parse(sources, path)? else { continue };
+        let plan = op.plan(parsed, aim.wish, aim.toolchain);
+        let site = |line| Site { path: path.to_string(), line, text: line_text(bytes, line) };
+        whole.sites.extend(plan.lines.into_iter().map(site));
+        let of_file = |text: String| format!("{path} {text}");
+        how.extend(plan.how.into_iter().map(of_file));
+        whole.remarks.extend(plan.remarks.into_iter().map(of_file));
+        reported.extend(plan.reported.into_iter().map(of_file));
+        if !plan.edits.is_empty() {
+            whole.edits.insert(path.to_string(), plan.edits);
+        }
     }
-    remarks.extend(reported);
-    if !how.is_empty() {
-        return Outcome::Changed { how };
+    if !whole.sites.is_empty() {
+        whole.outcome = Outcome::AlreadySatisfied { why: aim.satisfied() };
     }
-    let labels = |codes: &[Code]| codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
-    let wanted: Vec<Code> = wish.wanted().collect();
-    let why = match () {
-        () if !wanted.is_empty() => format!("{} compiled already", labels(&wanted)),
-        () if !wish.drop.is_empty() => format!("{} not compiled", labels(&wish.drop)),
-        () => "every given toolkit takes the flags".to_string(),
-    };
-    Outcome::AlreadySatisfied { why }
+    whole.conclude(how, reported);
+    Ok(whole)
 }
 
 fn in_file(error: GencodeError, path: &str, bytes: &[u8]) -> OpError {

@@ -92,7 +92,9 @@ impl RenameOp {
         for (file, found) in
             files.flat_map(|file| file.census.occurrences.iter().map(move |found| (file, found)))
         {
-            plan.left.push(file.left(found.range.start, "the tree's own name", false));
+            let (why, _) = self.left(found, &file.dead).unwrap_or_default();
+            let why = if found.place.is_text() { why } else { "the tree's own name".to_string() };
+            plan.left.push(file.left(found.range.start, &why, false));
         }
         plan.sites.push(own.site);
         Some(plan)

@@ -11,7 +11,7 @@ use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::Toolchain;
 use crate::engine::syntax::Passes;
-use crate::engine::tag::SourceVersion;
+use crate::engine::tag::{SourceVersion, Tag};
 use crate::engine::toolkit::Toolkit;
 
 /// What is to be planned.
@@ -150,7 +150,9 @@ impl<'a> Bound<'a> {
     pub fn aim(&self) -> Aim<'_> {
         let cuda = &self.request.environment.cuda;
         let toolchain = Toolchain { catalogue: self.catalogue, floor: self.upstream.floor, cuda };
-        Aim { wish: &self.request.wish, toolchain, passes: &self.passes, earlier: &NO_EDITS }
+        let torch = self.request.environment.torch.as_ref().map(Tag::version);
+        let (wish, passes) = (&self.request.wish, &self.passes);
+        Aim { wish, toolchain, torch, passes, earlier: &NO_EDITS }
     }
 }
 

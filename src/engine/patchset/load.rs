@@ -7,8 +7,8 @@ use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
 use super::schema::{
-    FallbackFile, FormSpec, GencodeSpec, InsertSpec, ListSpec, NeededSpec, PatchFile, PositionSpec,
-    RenameSpec, RewriteSpec, UpstreamFile, WhereSpec,
+    FallbackFile, FormSpec, InsertSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
+    UpstreamFile, WhereSpec,
 };
 use super::{
     Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Project, Recognise, Upstream, UpstreamStatus,
@@ -16,9 +16,7 @@ use super::{
 };
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
-use crate::engine::ops::gencode::GencodeOp;
 use crate::engine::ops::insert::{InsertOp, Position};
-use crate::engine::ops::list::ListOp;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
 use crate::engine::pattern::{Pattern, Template};
@@ -357,18 +355,23 @@ impl At<'_> {
     }
 
     /// The language of the files, which the patterns are written in.
-    fn language(self, globs: &[String]) -> Result<Language, LoadError> {
+    pub(super) fn language(self, globs: &[String]) -> Result<Language, LoadError> {
         globs
             .iter()
             .find_map(|glob| Language::of_path(glob))
             .ok_or_else(|| self.wrong("paths", format!("no grammar reads {}", globs.join(", "))))
     }
 
-    fn patterns(self, key: &str, language: Language, texts: &[String]) -> Result<Vec<Pattern>, LoadError> {
+    pub(super) fn patterns(
+        self,
+        key: &str,
+        language: Language,
+        texts: &[String],
+    ) -> Result<Vec<Pattern>, LoadError> {
         texts.iter().map(|text| self.pattern(key, language, text)).collect()
     }
 
-    fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
+    pub(super) fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
         Pattern::new(language, text).map_err(|error| self.wrong(key, error))
     }
 
@@ -393,40 +396,6 @@ impl At<'_> {
             Some(text) => Err(self.wrong("include", format!("`{text}` is not like `<path>` in a C++ file"))),
             None => Ok(texts.to_vec()),
         }
-    }
-
-    fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
-        let files = self.files(&self.globs(&spec.file, &spec.paths)?)?;
-        if spec.within.is_some() {
-            return self.words_list(files, spec);
-        }
-        match (&spec.name, spec.names.as_slice()) {
-            (Some(name), []) => Ok(Op::List(ListOp { files, name: name.clone() })),
-            _ => Err(self.wrong("name", "a list has a `name`; `names` are for those in words")),
-        }
-    }
-
-    /// `file` or `paths`, at least one of them.
-    fn globs(self, file: &Option<String>, paths: &[String]) -> Result<Vec<String>, LoadError> {
-        let globs: Vec<String> = file.iter().chain(paths).cloned().collect();
-        if globs.is_empty() { Err(self.wrong("file", "an op has `file` or `paths`")) } else { Ok(globs) }
-    }
-
-    fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {
-        let globs = self.globs(&spec.file, &spec.paths)?;
-        let files = self.files(&globs)?;
-        if spec.within.is_some() {
-            return self.words_gencode(files, spec);
-        }
-        let language = self.language(&globs)?;
-        let entry = spec.entry.as_ref().ok_or_else(|| self.wrong("entry", "a gencode op has one"))?;
-        let entry = self.pattern("entry", language, entry)?;
-        let guard = |key, text: &Option<String>| {
-            text.as_ref().map(|text| self.pattern(key, language, text)).transpose()
-        };
-        let (from, until) = (guard("from", &spec.from)?, guard("until", &spec.until)?);
-        let op = GencodeOp::new(files, &entry, from.as_ref(), until.as_ref());
-        op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("gencode", error))
     }
 
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
@@ -472,7 +441,12 @@ impl At<'_> {
         })))
     }
 
-    fn condition(self, language: Language, name: &str, spec: &WhereSpec) -> Result<Condition, LoadError> {
+    pub(super) fn condition(
+        self,
+        language: Language,
+        name: &str,
+        spec: &WhereSpec,
+    ) -> Result<Condition, LoadError> {
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,

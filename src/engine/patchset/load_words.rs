@@ -5,24 +5,35 @@ use super::schema::{GencodeSpec, ListSpec, RewriteSpec, WhereSpec};
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
 use crate::engine::ops::words::rewrite::{Phrase, WordsRewrite, variables};
-use crate::engine::ops::words::{Lists, WordsOp};
+use crate::engine::ops::words::{Lists, Names, WordsOp};
 
 impl At<'_> {
+    /// `[[list]]` with `in = "words"`
     pub(super) fn words_list(self, files: Files, spec: &ListSpec) -> Result<Op, LoadError> {
-        let names: Vec<String> = spec.name.iter().chain(&spec.names).cloned().collect();
-        if names.is_empty() {
+        let code = [&spec.each, &spec.find, &spec.with];
+        if code.iter().any(|keys| !keys.is_empty()) || !spec.conditions.is_empty() {
+            return Err(self.wrong("in", "of words only `name`, `names` and `torch` are known"));
+        }
+        let names = Names {
+            torch: spec.torch.clone(),
+            others: spec.name.iter().chain(&spec.names).cloned().collect(),
+        };
+        if names.torch.is_empty() && names.others.is_empty() {
             return Err(self.wrong("names", "a list in words has a name"));
         }
         Ok(Op::Words(WordsOp { files, what: Lists::Named(names) }))
     }
 
+    /// `[[gencode]]` with `in = "words"`
     pub(super) fn words_gencode(self, files: Files, spec: &GencodeSpec) -> Result<Op, LoadError> {
-        match (&spec.entry, &spec.from, &spec.until) {
-            (None, None, None) => Ok(Op::Words(WordsOp { files, what: Lists::Flags })),
-            _ => Err(self.wrong("entry", "in words nvcc's flags and CMake's guards are known: leave it out")),
+        let code = [spec.entry.is_some(), spec.from.is_some(), spec.until.is_some()];
+        if code.contains(&true) || !spec.entries.is_empty() || !spec.elements.is_empty() {
+            return Err(self.wrong("in", "in words nvcc's flags and CMake's guards are known: only `paths`"));
         }
+        Ok(Op::Words(WordsOp { files, what: Lists::Flags }))
     }
 
+    /// `[[rewrite]]` with `in = "words"`
     pub(super) fn words_rewrite(self, globs: &[String], spec: &RewriteSpec) -> Result<Op, LoadError> {
         let patterns = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept];
         let mut conditions = spec.conditions.values();

@@ -1,5 +1,6 @@
 //! Patch sets: what must hold in the sources of an upstream, as data.
 
+mod arch_ops;
 pub mod bind;
 pub mod load;
 mod load_words;

@@ -199,8 +199,14 @@ pub struct GencodeSpec {
     /// Globs; or `file`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// One architecture; not in words, where nvcc's own flags are known.
+    /// One architecture, in statements that add it to a list of a known name.
     pub entry: Option<String>,
+    /// The same of any list, `$LIST`; several spellings.
+    #[serde(default)]
+    pub entries: Vec<String>,
+    /// One architecture as elements of a list or words of a command line; several spellings.
+    #[serde(default)]
+    pub elements: Vec<String>,
     /// "From this toolkit on".
     pub from: Option<String>,
     /// "Up to this toolkit".
@@ -219,14 +225,29 @@ pub struct ListSpec {
     pub within: Option<Within>,
     /// The file; or `paths`.
     pub file: Option<String>,
+    /// The variable that holds it.
+    pub name: Option<String>,
     /// Globs; or `file`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// The variable that holds it.
-    pub name: Option<String>,
-    /// Several variables; `*` at the start stands for anything.
+    /// In words: several variables; `*` at the start stands for anything.
     #[serde(default)]
     pub names: Vec<String>,
+    /// Code around a list, `$ARCHES`, that PyTorch reads and checks; in words: the variables that it reads.
+    #[serde(default)]
+    pub torch: Vec<String>,
+    /// What stands before a value in a string that a loop fills with each of a list.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// Code around a list, `$ARCHES`, of which nothing tells who reads it.
+    #[serde(default)]
+    pub find: Vec<String>,
+    /// Conditions on the other metavariables of `find`.
+    #[serde(default, rename = "where")]
+    pub conditions: BTreeMap<String, WhereSpec>,
+    /// `each` and `find` only in files that hold one of these texts.
+    #[serde(default)]
+    pub with: Vec<String>,
 }
 
 /// `[[rename]]`

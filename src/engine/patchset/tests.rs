@@ -78,9 +78,9 @@ fn files_of_words_have_keys_of_their_own() {
     assert!(words(&format!("{rewrite}replace = '$X'\n")).contains("`replace` is wrong: `find` has no `$X`"));
     assert!(words(&format!("{rewrite}expect = '1'\n")).contains("of words only"));
     assert!(words("[[list]]\nin = 'words'\npaths = ['**/*.sh']\n").contains("a list in words has a name"));
-    assert!(words("[[gencode]]\nin = 'words'\npaths = ['a.sh']\nentry = 'x'\n").contains("leave it out"));
+    assert!(words("[[gencode]]\nin = 'words'\npaths = ['a.sh']\nentry = 'x'\n").contains("only `paths`"));
     assert!(
         words("[[list]]\nin = 'text'\nfile = 'a'\n").contains("unknown variant `text`, expected `words`")
     );
-    assert!(words("[[list]]\nname = 'a'\n").contains("an op has `file` or `paths`"));
+    assert!(words("[[list]]\nin = 'words'\nfile = 'a'\nname = 'A'\nfind = ['x']\n").contains("of words only"));
 }

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
-use crate::engine::syntax::language::{Parsed, descendants, descendants_holding, significant_children};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
 /// What a metavariable stands for at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +78,20 @@ impl Pattern {
             return Vec::new();
         }
         let offsets = self.words.iter().map(|word| parsed.offsets_of(word)).min_by_key(Vec::len);
-        let below = |root| match &offsets {
-            Some(offsets) => self.find_among(parsed, descendants_holding(root, offsets)),
-            None => self.find_among(parsed, descendants(root)),
+        let mut found = match &offsets {
+            Some(offsets) => self.find_among(parsed, parsed.nodes_holding(offsets)),
+            None => self.find_among(parsed, parsed.nodes()),
         };
-        let mut found: Vec<Match> = parsed.roots().flat_map(below).collect();
-        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end)));
-        found.dedup();
-        found
+        found.sort_by_key(|one| (one.range.start, std::cmp::Reverse(one.range.end), one.uncertain));
+        // A node that several trees show is one place, and certain if it is in one of them.
+        let mut places: Vec<Match> = Vec::new();
+        for one in found {
+            let same = |other: &&Match| other.range == one.range;
+            if !places.iter().rev().take_while(same).any(|other| other.bindings == one.bindings) {
+                places.push(one);
+            }
+        }
+        places
     }
 
     fn find_among<'t>(&self, parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>) -> Vec<Match> {
@@ -110,8 +116,8 @@ impl Pattern {
         let of = |bindings| Match {
             range: node.byte_range(),
             nodes: vec![node.byte_range()],
+            uncertain: parsed.is_uncertain(node) && !carries_errors(node, &bindings),
             bindings,
-            uncertain: parsed.is_uncertain(node),
         };
         found.map(of).collect()
     }
@@ -165,6 +171,21 @@ impl Pattern {
     pub fn has(&self, name: &str) -> bool {
         self.nodes.iter().any(|node| mentions(node, name))
     }
+}
+
+/// Whether all that the grammar cannot read in a node lies within `{…}` blocks that metavariables stand for: then it is
+/// carried along, and what is around it was read.
+fn carries_errors(node: Node<'_>, bindings: &Bindings) -> bool {
+    let bound = |block: Node<'_>| {
+        let range = block.byte_range();
+        bindings.iter().any(|(_, bound)| bound.range.start <= range.start && range.end <= bound.range.end)
+    };
+    let carried = |error: Node<'_>| {
+        let mut outer = ancestors(error).take_while(|outer| *outer != node);
+        outer.any(|outer| outer.kind() == "compound_statement" && bound(outer))
+    };
+    let mut errors = descendants(node).filter(|node| node.is_error() || node.is_missing());
+    !ancestors(node).any(|outer| outer.is_error()) && errors.all(carried)
 }
 
 /// A single statement's expression where the pattern itself is an expression.
@@ -332,6 +353,15 @@ mod tests {
     fn strings_are_looked_into() {
         assert_eq!(python("\"-std=$S\"", "x = ['-std=c++17', '-O3', f\"-std=c++20\"]\n"), 2);
         assert_eq!(python("\"$_.py\"", "x = 'a.py'\n"), 1);
+    }
+
+    #[test]
+    fn a_block_that_nobody_reads_is_carried_along() {
+        let pattern = "f($$$A, $X.type(), $$$B)";
+        let uncertain = |text: &str| found(Language::Cpp, pattern, text)[0].uncertain;
+        assert!(!uncertain("void g() { f(x.type(), [&] { a(); b ?? c; }); }\n"));
+        assert!(uncertain("void g() { f(x.type(), b ?? c); }\n"));
+        assert!(uncertain("void g() { f(x.type(), [&](int ?? a) { b(); }); }\n"));
     }
 
     #[test]

@@ -8,6 +8,17 @@ use crate::engine::patchset::select::is_for;
 use crate::engine::source::Sources;
 use crate::engine::toolkit::Toolkit;
 
+/// What one build file makes each toolkit compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// The build file.
+    pub path: String,
+    /// A row a toolkit.
+    pub rows: Vec<EffectRow>,
+    /// Whether a guard can stand before a flag, so that `--cuda` cures what a toolkit refuses.
+    pub guarded: bool,
+}
+
 /// What one toolkit compiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectRow {
@@ -32,30 +43,38 @@ fn shown(bound: &Bound<'_>) -> Vec<Toolkit> {
 }
 
 impl Plan {
-    /// A row a toolkit; none where the source names no architecture in a way that the patch set knows.
-    pub fn effect(&self, bound: &Bound<'_>) -> Vec<EffectRow> {
+    /// The build files that name architectures in a way that the patch set knows.
+    pub fn effect(&self, bound: &Bound<'_>) -> Vec<Effect> {
         let toolkits = shown(bound);
-        let before = compiled(bound, &self.before, &toolkits);
-        let after = if self.is_empty() { before.clone() } else { compiled(bound, &self.after, &toolkits) };
-        let pairs = toolkits.into_iter().zip(before.into_iter().zip(after));
-        let rows: Vec<EffectRow> =
-            pairs.map(|(toolkit, (before, after))| EffectRow { toolkit, before, after }).collect();
-        if rows.iter().all(|row| row.before.is_empty() && row.after.is_empty()) { Vec::new() } else { rows }
+        let ops = bound.upstream.patches.iter().flat_map(|patch| &patch.ops);
+        let ops: Vec<&Op> = ops.filter(|op| is_for(&op.tags, &bound.version)).map(|op| &op.op).collect();
+        let compiled = |sources: &Sources, path: &str| compiled(bound, &ops, (sources, path), &toolkits);
+        let effect = |path: &str| {
+            let before = compiled(&self.before, path);
+            let is_same = self.before.get(path) == self.after.get(path);
+            let after = if is_same { before.clone() } else { compiled(&self.after, path) };
+            let pairs = toolkits.iter().zip(before.into_iter().zip(after));
+            let row =
+                |(toolkit, (before, after)): (&Toolkit, _)| EffectRow { toolkit: *toolkit, before, after };
+            let guarded = bound.upstream.project.is_some();
+            Effect { path: path.to_string(), rows: pairs.map(row).collect(), guarded }
+        };
+        let names =
+            |one: &Effect| one.rows.iter().any(|row| !(row.before.is_empty() && row.after.is_empty()));
+        self.before.paths().map(effect).filter(names).collect()
     }
 }
 
-/// The flags of each toolkit, of all build files together.
-fn compiled(bound: &Bound<'_>, sources: &Sources, toolkits: &[Toolkit]) -> Vec<Vec<Compiled>> {
-    let ops = bound.upstream.patches.iter().flat_map(|patch| &patch.ops);
-    let gencodes = ops.filter(|op| is_for(&op.tags, &bound.version)).filter_map(|op| match &op.op {
-        Op::Gencode(op) => Some(op),
-        _ => None,
-    });
-    let files = gencodes.flat_map(|op| op.files.of(sources).map(move |(path, _)| (op, path)));
+/// What each toolkit is given by one file.
+fn compiled(
+    bound: &Bound<'_>,
+    ops: &[&Op],
+    (sources, path): (&Sources, &str),
+    toolkits: &[Toolkit],
+) -> Vec<Vec<Compiled>> {
     let mut all = vec![Vec::new(); toolkits.len()];
-    for (op, path) in files {
-        let Some(Ok(parsed)) = sources.parsed(path) else { continue };
-        let one = op.compiled(parsed, toolkits, bound.aim().toolchain);
+    for op in ops.iter().filter(|op| op.files().contains(path)) {
+        let one = op.compiled(sources, path, (toolkits, bound.aim()));
         all.iter_mut().zip(one).for_each(|(flags, more)| flags.extend(more));
     }
     all

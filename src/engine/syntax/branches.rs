@@ -15,12 +15,16 @@ pub struct DeadCode(Vec<Range<usize>>);
 impl DeadCode {
     /// The dead code of a C++ text: what no run of the preprocessor takes. Conditions that nobody knows are taken.
     pub fn of(bytes: &[u8], passes: &Passes) -> Self {
-        let directives = directives(bytes);
+        Self::among(&directives(bytes), bytes, passes)
+    }
+
+    /// The same, of a text whose directives are known.
+    pub fn among(directives: &[Directive], bytes: &[u8], passes: &Passes) -> Self {
         let mut taken = vec![false; directives.len() + 1];
         for pass in passes.iter() {
-            Walk::new(bytes, pass).mark(&directives, &mut taken);
+            Walk::new(bytes, pass).mark(directives, &mut taken);
         }
-        Self(untaken(&directives, &taken, bytes.len()))
+        Self(untaken(directives, &taken, bytes.len()))
     }
 
     /// Its places, in order.
@@ -48,6 +52,18 @@ impl Directive {
     /// `if`, `define`, …
     pub fn name<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
         self.tokens.first().map_or(b"", |token| token.text(bytes))
+    }
+
+    /// The name and the body of a `#define`.
+    pub fn definition(&self, bytes: &[u8]) -> Option<(Token, &[Token])> {
+        let [define, name, rest @ ..] = self.tokens.as_slice() else { return None };
+        if !define.is(bytes, "define") || name.kind != Kind::Word {
+            return None;
+        }
+        let has_parameters = rest.first().is_some_and(|next| next.start == name.end && next.is(bytes, "("));
+        let close = rest.iter().position(|token| token.is(bytes, ")"));
+        let body = if has_parameters { close.map_or(rest.len(), |close| close + 1) } else { 0 };
+        Some((*name, &rest[body..]))
     }
 
     fn argument(&self) -> &[Token] {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::declared::{Declared, Scope, is_specifier, is_statement};
-use super::reading::Reading;
+use super::lexed::Lexed;
 use super::tokens::{Kind, is_word};
 
 /// A name, qualified or not: `AT_CHECK`, `cub::Sum`.
@@ -52,6 +52,13 @@ pub enum Place {
     Bare,
 }
 
+impl Place {
+    /// Whether it is no code at all.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Place::Comment | Place::String | Place::RawString | Place::Character)
+    }
+}
+
 /// A place where a name stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occurrence {
@@ -77,7 +84,7 @@ impl Name {
         Self { parts: parts.map(str::to_string).collect() }
     }
 
-    /// Whether a file can hold it or define it, judged without reading its tokens.
+    /// Whether a file can hold it or define it, judged without lexed its tokens.
     pub fn may_be_in(&self, bytes: &[u8]) -> bool {
         self.parts.iter().all(|part| memchr::memmem::find(bytes, part.as_bytes()).is_some())
     }
@@ -96,32 +103,32 @@ impl Name {
         if !self.may_be_in(bytes) {
             return Census::default();
         }
-        let reading = Reading::of(bytes);
-        let reader = Reader { name: self, reading: &reading, brings_in: self.is_brought_in(&reading) };
+        let lexed = Lexed::of(bytes);
+        let reader = Reader { name: self, lexed: &lexed, brings_in: self.is_brought_in(&lexed) };
         let mut census = Census::default();
-        for index in 0..reading.all.len() {
+        for index in 0..lexed.all.len() {
             reader.read(index, &mut census);
         }
         census
     }
 
     /// Whether a file says `using namespace cub;` or `using cub::Sum;`.
-    fn is_brought_in(&self, reading: &Reading<'_>) -> bool {
+    fn is_brought_in(&self, lexed: &Lexed<'_>) -> bool {
         let parts = || self.parts.iter().map(String::as_bytes);
         let namespace = [&b"namespace"[..]].into_iter().chain(self.qualifiers().iter().map(String::as_bytes));
         let says = |index: usize| {
-            let after = std::iter::successors(reading.after(index), |index| reading.after(*index));
-            let words = || after.clone().map(|index| reading.text(index)).take_while(|text| *text != b";");
+            let after = std::iter::successors(lexed.after(index), |index| lexed.after(*index));
+            let words = || after.clone().map(|index| lexed.text(index)).take_while(|text| *text != b";");
             let words = || words().filter(|text| *text != b"::").take(self.parts.len() + 1);
-            reading.text(index) == b"using" && (words().eq(namespace.clone()) || words().eq(parts()))
+            lexed.text(index) == b"using" && (words().eq(namespace.clone()) || words().eq(parts()))
         };
-        !self.qualifiers().is_empty() && (0..reading.all.len()).any(says)
+        !self.qualifiers().is_empty() && (0..lexed.all.len()).any(says)
     }
 }
 
 struct Reader<'t> {
     name: &'t Name,
-    reading: &'t Reading<'t>,
+    lexed: &'t Lexed<'t>,
     brings_in: bool,
 }
 
@@ -135,21 +142,21 @@ enum Qualifier {
 
 impl Reader<'_> {
     fn read(&self, index: usize, census: &mut Census) {
-        let text_place = match self.reading.all[index].kind {
+        let text_place = match self.lexed.all[index].kind {
             Kind::Comment => Place::Comment,
-            Kind::Literal => literal_place(self.reading.text(index)),
+            Kind::Literal => literal_place(self.lexed.text(index)),
             Kind::Word => return self.read_word(index, census),
             _ => return,
         };
-        let range = self.reading.all[index].range.clone();
+        let range = self.lexed.all[index].range.clone();
         let found = self.within(range).into_iter();
         census.occurrences.extend(found.map(|range| Occurrence { range, place: text_place.clone() }));
     }
 
     fn read_word(&self, index: usize, census: &mut Census) {
-        let text = self.reading.text(index);
+        let text = self.lexed.text(index);
         if self.defines_scope(index, text) {
-            census.definitions.push((self.reading.all[index].range.start, "namespace"));
+            census.definitions.push((self.lexed.all[index].range.start, "namespace"));
         }
         if text != self.name.last().as_bytes() {
             return;
@@ -167,12 +174,12 @@ impl Reader<'_> {
     /// `namespace cub = …`, `#define cub …`: what is qualified by it is another name then.
     fn defines_scope(&self, index: usize, text: &[u8]) -> bool {
         let Some(first) = self.name.qualifiers().first() else { return false };
-        let Some(before) = self.reading.before(index).filter(|_| text == first.as_bytes()) else {
+        let Some(before) = self.lexed.before(index).filter(|_| text == first.as_bytes()) else {
             return false;
         };
-        match self.reading.text(before) {
-            b"namespace" => self.reading.after(index).is_some_and(|after| self.reading.text(after) == b"="),
-            b"define" => self.reading.before(before).is_some_and(|hash| self.reading.text(hash) == b"#"),
+        match self.lexed.text(before) {
+            b"namespace" => self.lexed.after(index).is_some_and(|after| self.lexed.text(after) == b"="),
+            b"define" => self.lexed.before(before).is_some_and(|hash| self.lexed.text(hash) == b"#"),
             _ => false,
         }
     }
@@ -180,23 +187,22 @@ impl Reader<'_> {
     /// The first token of the name that ends with a token.
     fn first_of(&self, last: usize) -> Option<usize> {
         self.name.qualifiers().iter().rev().try_fold(last, |index, part| {
-            let colons = self.reading.before(index).filter(|colons| self.reading.text(*colons) == b"::")?;
-            self.reading.before(colons).filter(|word| self.reading.text(*word) == part.as_bytes())
+            let colons = self.lexed.before(index).filter(|colons| self.lexed.text(*colons) == b"::")?;
+            self.lexed.before(colons).filter(|word| self.lexed.text(*word) == part.as_bytes())
         })
     }
 
     /// The last word of a qualified name by itself: a definition within its namespace, or a use that `using` allows.
     fn bare(&self, index: usize, census: &mut Census) -> Option<Occurrence> {
-        let range = self.reading.all[index].range.clone();
+        let range = self.lexed.all[index].range.clone();
         let scope = self.scope(index);
         if matches!(scope.text_before(index), b"::" | b"." | b"->") || self.directive_place(index).is_some() {
             return None;
         }
         if let Some(Declared::Own(what)) = scope.declared(index, index) {
+            let qualifiers: Vec<&[u8]> = self.name.qualifiers().iter().map(|part| part.as_bytes()).collect();
             let around = Scope { from: 0, ..scope }.namespaces(index);
-            if around
-                .ends_with(&self.name.qualifiers().iter().map(|part| part.as_bytes()).collect::<Vec<_>>())
-            {
+            if around.is_some_and(|around| around.ends_with(&qualifiers)) {
                 census.definitions.push((range.start, what));
             }
             return None;
@@ -205,11 +211,11 @@ impl Reader<'_> {
     }
 
     fn occurrence(&self, first: usize, last: usize) -> Occurrence {
-        let mut range = self.reading.all[first].range.start..self.reading.all[last].range.end;
+        let mut range = self.lexed.all[first].range.start..self.lexed.all[last].range.end;
         let whole = range.clone();
         let qualifier = self.qualifier(first);
         if let Qualifier::Global(colons) = qualifier {
-            range.start = self.reading.all[colons].range.start;
+            range.start = self.lexed.all[colons].range.start;
         }
         let place = match self.directive_place(last) {
             Some(place) => place,
@@ -218,7 +224,7 @@ impl Reader<'_> {
         };
         let split = |byte: &u8| !(is_word(*byte) || matches!(byte, b':' | b' ' | b'\t'));
         match place {
-            Place::Code | Place::MacroBody(_) if self.reading.bytes[range.clone()].iter().any(split) => {
+            Place::Code | Place::MacroBody(_) if self.lexed.bytes[range.clone()].iter().any(split) => {
                 Occurrence { range: whole, place: Place::Split }
             }
             Place::Code | Place::MacroBody(_) => Occurrence { range, place },
@@ -249,25 +255,25 @@ impl Reader<'_> {
         let scope = self.scope(last);
         let mut at = scope.before(first);
         while let Some(index) = at.filter(|index| {
-            self.reading.text(*index) == b"::"
-                || (self.reading.kind(*index) == Some(Kind::Word) && !is_statement(self.reading.text(*index)))
+            self.lexed.text(*index) == b"::"
+                || (self.lexed.kind(*index) == Some(Kind::Word) && !is_statement(self.lexed.text(*index)))
         }) {
             at = scope.before(index);
         }
         let imports =
-            at.is_some_and(|index| self.reading.text(index) == b"using") && scope.text_after(last) == b";";
+            at.is_some_and(|index| self.lexed.text(index) == b"using") && scope.text_after(last) == b";";
         if imports { Place::Definition("using-declaration") } else { Place::Qualified }
     }
 
     /// A `::` before a name begins it, unless a word or a template stands right before.
     fn qualifier(&self, first: usize) -> Qualifier {
         let scope = self.scope(first);
-        let Some(colons) = scope.before(first).filter(|index| self.reading.text(*index) == b"::") else {
+        let Some(colons) = scope.before(first).filter(|index| self.lexed.text(*index) == b"::") else {
             return Qualifier::None;
         };
         let Some(before) = scope.before(colons) else { return Qualifier::Global(colons) };
-        let text = self.reading.text(before);
-        let qualifies = match self.reading.kind(before) {
+        let text = self.lexed.text(before);
+        let qualifies = match self.lexed.kind(before) {
             Some(Kind::Word) => !is_statement(text) && !is_specifier(text),
             _ => matches!(text, b">" | b")"),
         };
@@ -281,8 +287,8 @@ impl Reader<'_> {
 
     /// What the directive around a token makes of it; none in code and in the body of a macro.
     fn directive_place(&self, index: usize) -> Option<Place> {
-        let directive = self.reading.all[index].directive?;
-        match self.reading.keyword(directive) {
+        let directive = self.lexed.all[index].directive?;
+        match self.lexed.keyword(directive) {
             b"define" => self.define_place(index, directive),
             b"if" | b"ifdef" | b"ifndef" | b"elif" | b"elifdef" | b"elifndef" => Some(Place::Condition),
             _ => Some(Place::Directive),
@@ -290,9 +296,9 @@ impl Reader<'_> {
     }
 
     fn define_place(&self, index: usize, directive: usize) -> Option<Place> {
-        let tokens = self.reading.of_directive(directive);
+        let tokens = self.lexed.of_directive(directive);
         let body = self.body_start(&tokens);
-        let is_parameter = |at: &usize| self.reading.text(*at) == self.reading.text(index);
+        let is_parameter = |at: &usize| self.lexed.text(*at) == self.lexed.text(index);
         match tokens.get(2) {
             Some(name) if *name == index => Some(Place::Definition("macro")),
             _ if index < body || tokens.iter().skip(3).filter(|at| **at < body).any(is_parameter) => {
@@ -306,28 +312,28 @@ impl Reader<'_> {
     fn body_start(&self, tokens: &[usize]) -> usize {
         let end = tokens.last().map_or(0, |last| last + 1);
         let (Some(name), Some(next)) = (tokens.get(2), tokens.get(3)) else { return end };
-        let adjacent = self.reading.all[*name].range.end == self.reading.all[*next].range.start;
-        if !(adjacent && self.reading.text(*next) == b"(") {
+        let adjacent = self.lexed.all[*name].range.end == self.lexed.all[*next].range.start;
+        if !(adjacent && self.lexed.text(*next) == b"(") {
             return *next;
         }
-        let close = tokens.iter().position(|index| self.reading.text(*index) == b")");
+        let close = tokens.iter().position(|index| self.lexed.text(*index) == b")");
         close.and_then(|close| tokens.get(close + 1)).copied().unwrap_or(end)
     }
 
     fn macro_name(&self, index: usize) -> Option<String> {
-        let tokens = self.reading.of_directive(self.reading.all[index].directive?);
-        tokens.get(2).map(|name| String::from_utf8_lossy(self.reading.text(*name)).into_owned())
+        let tokens = self.lexed.of_directive(self.lexed.all[index].directive?);
+        tokens.get(2).map(|name| String::from_utf8_lossy(self.lexed.text(*name)).into_owned())
     }
 
     fn scope(&self, index: usize) -> Scope<'_> {
-        let directive = self.reading.all[index].directive;
-        let from = directive.map_or(0, |directive| self.body_start(&self.reading.of_directive(directive)));
-        Scope { reading: self.reading, from }
+        let directive = self.lexed.all[index].directive;
+        let from = directive.map_or(0, |directive| self.body_start(&self.lexed.of_directive(directive)));
+        Scope { lexed: self.lexed, from }
     }
 
     /// Where the name stands in the text of a comment or a literal.
     fn within(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        let text = &self.reading.bytes[range.clone()];
+        let text = &self.lexed.bytes[range.clone()];
         let first = self.name.parts.first().map_or("", String::as_str);
         let starts =
             memchr::memmem::find_iter(text, first.as_bytes()).filter(|at| !starts_within_word(text, *at));

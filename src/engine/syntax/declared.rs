@@ -2,7 +2,7 @@
 //!
 //! In doubt it does: a name that is taken for the tree's own is left alone, and said so.
 
-use super::reading::Reading;
+use super::lexed::Lexed;
 use super::tokens::Kind;
 
 /// A name that a file declares.
@@ -18,7 +18,7 @@ pub enum Declared {
 #[derive(Clone, Copy)]
 pub struct Scope<'t> {
     /// The file.
-    pub reading: &'t Reading<'t>,
+    pub lexed: &'t Lexed<'t>,
     /// The first token that counts.
     pub from: usize,
 }
@@ -120,17 +120,17 @@ impl Before<'_> {
 impl<'t> Scope<'t> {
     /// The token before another one.
     pub fn before(self, index: usize) -> Option<usize> {
-        self.reading.before(index).filter(|before| *before >= self.from)
+        self.lexed.before(index).filter(|before| *before >= self.from)
     }
 
     /// The text of the token before another one.
     pub fn text_before(self, index: usize) -> &'t [u8] {
-        self.before(index).map_or(b"", |before| self.reading.text(before))
+        self.before(index).map_or(b"", |before| self.lexed.text(before))
     }
 
     /// The text of the token after another one.
     pub fn text_after(self, index: usize) -> &'t [u8] {
-        self.reading.after(index).map_or(b"", |after| self.reading.text(after))
+        self.lexed.after(index).map_or(b"", |after| self.lexed.text(after))
     }
 
     /// How the name that goes from one token to another is declared there, if it is.
@@ -160,13 +160,12 @@ impl<'t> Scope<'t> {
     /// `struct NAME {`, `class EXPORT NAME : …`, `enum NAME;`
     fn is_class(self, first: usize, last: usize) -> bool {
         let Some(mut key) = self.before(first) else { return false };
-        if self.reading.text(key) == b")" {
+        if self.lexed.text(key) == b")" {
             let Some(attribute) = self.opening(key).and_then(|open| self.before(open)) else { return false };
             key = attribute;
         }
-        let is_key = |index: usize| CLASS_KEYS.contains(&self.reading.text(index));
-        let with_attribute =
-            self.reading.kind(key) == Some(Kind::Word) && self.before(key).is_some_and(is_key);
+        let is_key = |index: usize| CLASS_KEYS.contains(&self.lexed.text(index));
+        let with_attribute = self.lexed.kind(key) == Some(Kind::Word) && self.before(key).is_some_and(is_key);
         match self.text_after(last) {
             b"{" | b":" | b"final" => is_key(key) || with_attribute,
             b";" | b"<" => is_key(key),
@@ -176,11 +175,11 @@ impl<'t> Scope<'t> {
 
     /// What the tokens after a name make of it.
     fn declarator(self, last: usize) -> Option<Shape> {
-        let mut next = self.reading.after(last)?;
-        if self.reading.text(next) == b"<" {
-            next = self.reading.after(self.closing(next, b"<", b">")?)?;
+        let mut next = self.lexed.after(last)?;
+        if self.lexed.text(next) == b"<" {
+            next = self.lexed.after(self.closing(next, b"<", b">")?)?;
         }
-        match self.reading.text(next) {
+        match self.lexed.text(next) {
             b"(" => {
                 let end = self.closing(next, b"(", b")")?;
                 match self.text_after(end) {
@@ -200,8 +199,8 @@ impl<'t> Scope<'t> {
         let mut found = Before::default();
         let mut at = self.before(first);
         while let Some(index) = at {
-            let text = self.reading.text(index);
-            at = match (text, self.reading.kind(index)?) {
+            let text = self.lexed.text(index);
+            at = match (text, self.lexed.kind(index)?) {
                 (b";" | b"{" | b"}" | b":", _) => return Some(found),
                 (b")", _) if found.depth > 0 => self.opening(index),
                 (b")", _) => Some(self.attribute(index)?),
@@ -232,7 +231,7 @@ impl<'t> Scope<'t> {
     /// The word of `__launch_bounds__(256)`, whose closing bracket is given; none where it is `if (…)` or a cast.
     fn attribute(self, close: usize) -> Option<usize> {
         let word = self.before(self.opening(close)?)?;
-        let is_word = self.reading.kind(word) == Some(Kind::Word) && !is_statement(self.reading.text(word));
+        let is_word = self.lexed.kind(word) == Some(Kind::Word) && !is_statement(self.lexed.text(word));
         is_word.then_some(word)
     }
 
@@ -244,7 +243,7 @@ impl<'t> Scope<'t> {
     fn matching(self, close: usize, opens: &[u8], closes: &[u8]) -> Option<usize> {
         let (mut depth, mut at) = (0usize, close);
         loop {
-            let text = self.reading.text(at);
+            let text = self.lexed.text(at);
             depth += usize::from(text == closes);
             if text == opens {
                 depth = depth.checked_sub(1)?;
@@ -260,7 +259,7 @@ impl<'t> Scope<'t> {
     fn closing(self, open: usize, opens: &[u8], closes: &[u8]) -> Option<usize> {
         let (mut depth, mut at) = (0usize, open);
         loop {
-            let text = self.reading.text(at);
+            let text = self.lexed.text(at);
             depth += usize::from(text == opens);
             if text == closes {
                 depth = depth.checked_sub(1)?;
@@ -268,7 +267,7 @@ impl<'t> Scope<'t> {
                     return Some(at);
                 }
             }
-            at = self.reading.after(at)?;
+            at = self.lexed.after(at)?;
         }
     }
 
@@ -276,27 +275,27 @@ impl<'t> Scope<'t> {
     /// follow `a &&`.
     fn shares_line(self, first: usize) -> bool {
         let Some(before) = self.before(first) else { return false };
-        let range = self.reading.all[before].range.end..self.reading.all[first].range.start;
-        let and = self.reading.text(before) == b"&" && self.text_before(before) == b"&";
-        !and && !self.reading.bytes[range].contains(&b'\n')
+        let range = self.lexed.all[before].range.end..self.lexed.all[first].range.start;
+        let and = self.lexed.text(before) == b"&" && self.text_before(before) == b"&";
+        !and && !self.lexed.bytes[range].contains(&b'\n')
     }
 
-    /// The names of the namespaces around a token, outermost first.
-    pub fn namespaces(self, index: usize) -> Vec<&'t [u8]> {
-        let mut frames: Vec<Vec<&[u8]>> = Vec::new();
+    /// The names of the namespaces around a token, outermost first; none within a class or a function.
+    pub fn namespaces(self, index: usize) -> Option<Vec<&'t [u8]>> {
+        let mut frames: Vec<Option<Vec<&[u8]>>> = Vec::new();
         let mut named: Option<Vec<&[u8]>> = None;
-        let code = (self.from..index).filter(|at| self.reading.all[*at].directive.is_none());
+        let code = (self.from..index).filter(|at| self.lexed.all[*at].directive.is_none());
         for at in code {
-            match (self.reading.text(at), &mut named) {
+            match (self.lexed.text(at), &mut named) {
                 (b"namespace", _) => named = Some(Vec::new()),
-                (b"{", _) => frames.push(named.take().unwrap_or_default()),
+                (b"{", _) => frames.push(named.take()),
                 (b"}", _) => drop(frames.pop()),
                 (b";" | b"=", _) => named = None,
-                (word, Some(names)) if self.reading.kind(at) == Some(Kind::Word) => names.push(word),
+                (word, Some(names)) if self.lexed.kind(at) == Some(Kind::Word) => names.push(word),
                 _ => {}
             }
         }
-        frames.concat()
+        frames.into_iter().collect::<Option<Vec<_>>>().map(|frames| frames.concat())
     }
 }
 

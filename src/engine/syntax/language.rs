@@ -1,10 +1,12 @@
 //! The languages that are parsed, and parsed files.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, Parser};
 
-use super::{DeadCode, Passes, indentation, macros};
+use super::reading::Reading;
+use super::{DeadCode, Passes, indentation};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,8 +65,7 @@ pub struct Parsed {
     pub language: Language,
     /// The bytes as they lie on disk.
     pub bytes: Arc<[u8]>,
-    tree: Tree,
-    bodies: Vec<Tree>,
+    reading: Reading,
     wrong: OnceLock<Vec<usize>>,
 }
 
@@ -76,31 +77,35 @@ pub struct ParseFailed;
 impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
-        let text = readable(&bytes);
-        let tree = language.parser().parse(text.as_ref(), None).ok_or(ParseFailed)?;
-        let bodies = match language {
-            Language::Python | Language::Cmake => Vec::new(),
-            Language::Cpp => macros::parse_bodies(&tree, &text),
-        };
-        Ok(Self { language, bytes, tree, bodies, wrong: OnceLock::new() })
+        let reading = Reading::new(language, &readable(&bytes)).ok_or(ParseFailed)?;
+        Ok(Self { language, bytes, reading, wrong: OnceLock::new() })
     }
 
-    /// The root of the file.
+    /// The root of the file. Macro bodies, and branches that cannot stand beside others, are not below it.
     pub fn root(&self) -> Node<'_> {
-        self.tree.root_node()
+        self.reading.root()
     }
 
-    /// The root of the file, then those of the macro bodies.
-    pub fn roots(&self) -> impl Iterator<Item = Node<'_>> {
-        std::iter::once(self.root()).chain(self.bodies.iter().map(Tree::root_node))
+    /// All nodes of code, each before its children, macro bodies and all branches included. A node that encloses a
+    /// branch may come twice, with the same range.
+    pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        self.reading.nodes(|_| true)
     }
 
-    /// The smallest named node that holds a place of the file or of a macro body.
-    pub fn node_at(&self, range: &std::ops::Range<usize>) -> Option<Node<'_>> {
-        let mut bodies = self.bodies.iter().map(Tree::root_node);
-        let holds = |root: &Node<'_>| root.start_byte() <= range.start && range.end <= root.end_byte();
-        let root = bodies.find(holds).unwrap_or(self.root());
-        root.named_descendant_for_byte_range(range.start, range.end)
+    /// The same, less what holds none of these offsets; they ascend. Few offsets make a short walk.
+    pub fn nodes_holding(&self, offsets: &[usize]) -> impl Iterator<Item = Node<'_>> {
+        self.reading.nodes(|node| holds_one(node, offsets))
+    }
+
+    /// The smallest named node that holds a stretch, in a macro body too.
+    pub fn node_at(&self, range: &Range<usize>) -> Option<Node<'_>> {
+        self.reading.node_at(range)
+    }
+
+    /// Whether the trees show a stretch as it is. What they do not show (a `#if` within an expression, a `;` that a
+    /// macro lacks) must not be edited: nobody knows what it means there.
+    pub fn shows(&self, range: &Range<usize>) -> bool {
+        self.reading.shows(range)
     }
 
     /// The text of a node; bytes that are no UTF-8 are shown as replacement characters.
@@ -110,10 +115,8 @@ impl Parsed {
 
     /// The name of the macro whose body holds a node.
     pub fn definition(&self, node: Node<'_>) -> Option<String> {
-        let macros = descendants(self.root())
-            .filter(|outer| matches!(outer.kind(), "preproc_def" | "preproc_function_def"));
-        let mut holding = macros.filter(|outer| outer.byte_range().contains(&node.start_byte()));
-        holding.next().and_then(|outer| Some(self.text(outer.child_by_field_name("name")?)))
+        let body = self.reading.body_at(node.start_byte())?;
+        Some(String::from_utf8_lossy(&self.bytes[body.name.clone()]).into_owned())
     }
 
     /// Where a word stands in the file, in code or not, ascending.
@@ -142,9 +145,7 @@ impl Parsed {
     /// Where they begin; looked for once.
     fn wrong_places(&self) -> &[usize] {
         self.wrong.get_or_init(|| {
-            let is_wrong = |node: &Node<'_>| node.is_error() || node.is_missing();
-            let unread = self.root().has_error().then(|| descendants(self.root()).filter(is_wrong));
-            let mut wrong: Vec<usize> = unread.into_iter().flatten().map(|node| node.start_byte()).collect();
+            let mut wrong: Vec<usize> = self.reading.wrong().collect();
             if self.language == Language::Python {
                 let misplaced = indentation::misplaced(self.root(), &self.bytes);
                 wrong.extend(misplaced.iter().map(Node::start_byte));
@@ -155,9 +156,7 @@ impl Parsed {
 
     /// How many bytes of the file itself lie in places that the grammar could not read.
     pub fn unread_bytes(&self) -> usize {
-        let errors = descendants(self.root()).filter(Node::is_error);
-        let outermost = errors.filter(|node| !ancestors(*node).any(|ancestor| ancestor.is_error()));
-        outermost.map(|node| node.byte_range().len()).sum()
+        self.reading.unread().map(|range| range.len()).sum()
     }
 
     /// Whether a node overlaps a place that the grammar could not read.
@@ -187,13 +186,20 @@ pub fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 /// The nodes below and with `root` that hold one of these offsets, each before its children. The offsets ascend; what
 /// holds none is not entered, so that few offsets make a short walk.
 pub fn descendants_holding<'t>(root: Node<'t>, offsets: &[usize]) -> impl Iterator<Item = Node<'t>> {
-    descendants_where(root, |node| {
-        let next = offsets.partition_point(|offset| *offset < node.start_byte());
-        offsets.get(next).is_some_and(|offset| *offset < node.end_byte())
-    })
+    descendants_where(root, |node| holds_one(node, offsets))
 }
 
-fn descendants_where<'t>(root: Node<'t>, enter: impl Fn(Node<'t>) -> bool) -> impl Iterator<Item = Node<'t>> {
+/// Whether a node holds one of these offsets; they ascend.
+fn holds_one(node: Node<'_>, offsets: &[usize]) -> bool {
+    let next = offsets.partition_point(|offset| *offset < node.start_byte());
+    offsets.get(next).is_some_and(|offset| *offset < node.end_byte())
+}
+
+/// The nodes below and with `root` for which `enter` holds, and for which it holds all the way down.
+pub(super) fn descendants_where<'t>(
+    root: Node<'t>,
+    enter: impl Fn(Node<'t>) -> bool,
+) -> impl Iterator<Item = Node<'t>> {
     let mut cursor = root.walk();
     let mut done = !enter(root);
     let mut entered = true;

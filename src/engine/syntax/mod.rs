@@ -4,12 +4,14 @@
 pub mod branches;
 pub mod census;
 mod condition;
+pub mod cuda;
 mod declared;
 mod indentation;
 pub mod language;
+pub mod lexed;
 pub mod macros;
 pub mod passes;
-pub mod reading;
+mod reading;
 pub mod style;
 pub mod tokens;
 pub mod words;

@@ -54,6 +54,11 @@ impl Passes {
         Self { runs: passes, assumed: BTreeMap::new() }
     }
 
+    /// Those of an environment of which nothing is known.
+    pub fn unknown() -> Self {
+        Self { runs: vec![Known::new()], assumed: BTreeMap::new() }
+    }
+
     /// The same, with something known of one more macro.
     pub fn assuming(mut self, name: &str, what: Macro) -> Self {
         self.assumed.insert(name.to_string(), what);

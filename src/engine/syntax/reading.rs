@@ -1,145 +1,182 @@
-//! A C++ file as tokens, each with its directive and its neighbours.
+//! What the grammar makes of a text: one tree, further trees for branches that cannot stand beside each other, and a
+//! tree for each macro body.
 
 use std::ops::Range;
 
-use super::tokens::{Kind, tokens};
+use tree_sitter::{Node, Tree};
 
-/// A token of a file; `::`, `->` and `##` are one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
-    /// Its bytes.
-    pub range: Range<usize>,
-    /// What it is.
-    pub kind: Kind,
-    /// The number of the directive that it belongs to.
-    pub directive: Option<usize>,
-}
+use super::branches::directives;
+use super::cuda::{self, View};
+use super::language::{Language, ancestors, descendants, descendants_where};
+use super::macros::{self, Body};
 
-/// A file as tokens.
+/// The trees of a file; offsets into them are offsets into the file.
 #[derive(Debug, Clone)]
-pub struct Reading<'a> {
-    /// The bytes of the file.
-    pub bytes: &'a [u8],
-    /// All tokens in order.
-    pub all: Vec<Read>,
-    /// Of each preprocessor directive, its tokens from `#` to the last before its newline.
-    pub directives: Vec<Range<usize>>,
+pub struct Reading {
+    tree: Tree,
+    /// What the tree does not show, in order.
+    hidden: Vec<Range<usize>>,
+    others: Vec<Other>,
+    bodies: Vec<Body>,
+    /// What lies in bodies and their trees do not show, in order.
+    hidden_in_bodies: Vec<Range<usize>>,
+    /// Branches that no tree shows.
+    unseen: Vec<Range<usize>>,
 }
 
-impl<'a> Reading<'a> {
-    /// Reads a file.
-    pub fn of(bytes: &'a [u8]) -> Self {
-        let mut reading = Self { bytes, all: Vec::new(), directives: Vec::new() };
-        let mut open = None;
-        for token in tokens(bytes) {
-            match token.kind {
-                Kind::DirectiveEnd => open = None,
-                kind => {
-                    if kind == Kind::Directive {
-                        open = Some(reading.directives.len());
-                        reading.directives.push(reading.all.len()..reading.all.len());
-                    }
-                    reading.push(Read { range: token.range(), kind, directive: open });
-                }
+/// A tree that shows other branches than the first.
+#[derive(Debug, Clone)]
+struct Other {
+    tree: Tree,
+    hidden: Vec<Range<usize>>,
+    branches: Vec<Range<usize>>,
+}
+
+impl Reading {
+    /// Parses a text.
+    pub fn new(language: Language, text: &[u8]) -> Option<Self> {
+        match language {
+            Language::Python | Language::Cmake => Some(Self::plain(language.parser().parse(text, None)?)),
+            Language::Cpp => Self::of_cpp(text),
+        }
+    }
+
+    fn plain(tree: Tree) -> Self {
+        let hidden_in_bodies = Vec::new();
+        Self {
+            tree,
+            hidden: Vec::new(),
+            others: Vec::new(),
+            bodies: Vec::new(),
+            hidden_in_bodies,
+            unseen: Vec::new(),
+        }
+    }
+
+    fn of_cpp(text: &[u8]) -> Option<Self> {
+        let directives = directives(text);
+        let mut reading = Self::of_views(cuda::views(text, &directives))?;
+        if reading.root().has_error() {
+            let plain = Self::plain(Language::Cpp.parser().parse(text, None)?);
+            if plain.unknown() < reading.unknown() {
+                reading = plain;
             }
         }
-        reading
+        let bodies = cuda::bodies(text, &directives);
+        reading.bodies = macros::parse(&bodies);
+        reading.hidden_in_bodies = bodies.hidden;
+        Some(reading)
     }
 
-    fn push(&mut self, read: Read) {
-        match self.all.last_mut() {
-            Some(last) if is_joined(self.bytes, last, &read) => last.range.end = read.range.end,
-            _ => self.all.push(read),
+    fn of_views(views: Vec<View>) -> Option<Self> {
+        let mut parser = Language::Cpp.parser();
+        let mut views = views.into_iter();
+        let first = views.next()?;
+        let mut reading = Self::plain(parser.parse(&first.text, None)?);
+        reading.hidden = first.hidden;
+        reading.unseen = first.unseen;
+        for View { text, hidden, branches, .. } in views {
+            reading.others.push(Other { tree: parser.parse(&text, None)?, hidden, branches });
         }
-        let open = self.all.last().and_then(|last| last.directive);
-        if let Some(directive) = open.and_then(|open| self.directives.get_mut(open)) {
-            directive.end = self.all.len();
+        Some(reading)
+    }
+
+    /// How much is not known: bytes, then places.
+    fn unknown(&self) -> (usize, usize) {
+        (self.unread().map(|range| range.len()).sum(), self.wrong().count())
+    }
+
+    /// The root of the file.
+    pub fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    /// All nodes, each before its children: of the file, of its macro bodies, and of branches that the tree of the file
+    /// does not show. A node that enters is one for which `enter` holds; what lies below the others is left out.
+    pub fn nodes<'t>(&'t self, enter: impl Fn(Node<'t>) -> bool + Clone) -> impl Iterator<Item = Node<'t>> {
+        let roots = std::iter::once(self.root()).chain(self.bodies.iter().map(Body::root));
+        let first = roots.flat_map({
+            let enter = enter.clone();
+            move |root| descendants_where(root, enter.clone())
+        });
+        let others = self.others.iter().flat_map(move |other| {
+            let enter = enter.clone();
+            descendants_where(other.tree.root_node(), move |node| other.touches(node) && enter(node))
+        });
+        first.chain(others)
+    }
+
+    /// The smallest named node that holds a stretch, in the tree that shows it.
+    pub fn node_at(&self, range: &Range<usize>) -> Option<Node<'_>> {
+        let holds = |outer: &&Range<usize>| outer.start <= range.start && range.end <= outer.end;
+        let body = self.body_at(range.start).map(Body::root);
+        let other = || self.others.iter().find(|other| other.branches.iter().any(|branch| holds(&branch)));
+        let root =
+            body.or_else(|| other().map(|other| other.tree.root_node())).unwrap_or_else(|| self.root());
+        root.named_descendant_for_byte_range(range.start, range.end)
+    }
+
+    /// The macro body that holds an offset.
+    pub fn body_at(&self, offset: usize) -> Option<&Body> {
+        let next = self.bodies.partition_point(|body| body.range.end <= offset);
+        self.bodies.get(next).filter(|body| body.range.start <= offset)
+    }
+
+    /// Whether one of the trees shows all of a stretch as it is.
+    pub fn shows(&self, range: &Range<usize>) -> bool {
+        match self.body_at(range.start) {
+            Some(_) => is_clear(range, &self.hidden_in_bodies),
+            None => {
+                is_clear(range, &self.hidden)
+                    || self.others.iter().any(|other| is_clear(range, &other.hidden))
+            }
         }
     }
 
-    /// The text of a token; empty where there is none.
-    pub fn text(&self, index: usize) -> &'a [u8] {
-        self.all.get(index).map_or(b"", |token| &self.bytes[token.range.clone()])
+    /// Where the grammar is at a loss, in the file and in its branches.
+    pub fn wrong(&self) -> impl Iterator<Item = usize> {
+        let is_wrong = |node: &Node<'_>| node.is_error() || node.is_missing();
+        let first = self.root().has_error().then(|| descendants(self.root()).filter(is_wrong));
+        let others = self.others.iter().filter(|other| other.tree.root_node().has_error());
+        let others = others.flat_map(move |other| other.nodes().filter(is_wrong));
+        let unseen = self.unseen.iter().map(|range| range.start);
+        first.into_iter().flatten().chain(others).map(|node| node.start_byte()).chain(unseen)
     }
 
-    /// The kind of a token.
-    pub fn kind(&self, index: usize) -> Option<Kind> {
-        self.all.get(index).map(|token| token.kind)
-    }
-
-    /// The token before another one, comments left out. Code passes over the directives between its lines; a directive
-    /// ends where it ends.
-    pub fn before(&self, index: usize) -> Option<usize> {
-        let directive = self.all.get(index)?.directive;
-        (0..index)
-            .rev()
-            .find(|other| self.counts(*other, directive))
-            .filter(|other| self.is_of(*other, directive))
-    }
-
-    /// The token after another one, as [`Reading::before`].
-    pub fn after(&self, index: usize) -> Option<usize> {
-        let directive = self.all.get(index)?.directive;
-        let mut others = index + 1..self.all.len();
-        others.find(|other| self.counts(*other, directive)).filter(|other| self.is_of(*other, directive))
-    }
-
-    fn counts(&self, index: usize, directive: Option<usize>) -> bool {
-        let token = &self.all[index];
-        token.kind != Kind::Comment && (directive.is_some() || token.directive.is_none())
-    }
-
-    fn is_of(&self, index: usize, directive: Option<usize>) -> bool {
-        self.all[index].directive == directive
-    }
-
-    /// The tokens of a directive, comments left out.
-    pub fn of_directive(&self, directive: usize) -> Vec<usize> {
-        let tokens = self.directives.get(directive).cloned().unwrap_or_default();
-        tokens.filter(|index| self.all[*index].kind != Kind::Comment).collect()
-    }
-
-    /// The word of a directive: `define`, `if`, `include`.
-    pub fn keyword(&self, directive: usize) -> &'a [u8] {
-        self.of_directive(directive).get(1).map_or(b"", |index| self.text(*index))
+    /// What the grammar could not read, in the file and in its branches.
+    pub fn unread(&self) -> impl Iterator<Item = Range<usize>> {
+        let is_outermost =
+            |node: &Node<'_>| node.is_error() && !ancestors(*node).any(|ancestor| ancestor.is_error());
+        let first = self.root().has_error().then(|| descendants(self.root()).filter(is_outermost));
+        let others = self.others.iter().filter(|other| other.tree.root_node().has_error());
+        let others = others.flat_map(move |other| other.nodes().filter(is_outermost));
+        let nodes = first.into_iter().flatten().chain(others).map(|node| node.byte_range());
+        nodes.chain(self.unseen.iter().cloned())
     }
 }
 
-/// Whether two characters that stand side by side are one token.
-fn is_joined(bytes: &[u8], first: &Read, second: &Read) -> bool {
-    let adjacent = first.range.end == second.range.start && first.directive == second.directive;
-    let joined = || matches!(&bytes[first.range.start..second.range.end], b"::" | b"->" | b"##");
-    adjacent && joined()
+/// Whether nothing hidden lies in a stretch, or around one that is empty.
+fn is_clear(range: &Range<usize>, hidden: &[Range<usize>]) -> bool {
+    let overlaps = |hidden: &Range<usize>| match range.is_empty() {
+        true => hidden.start < range.start && range.start < hidden.end,
+        false => hidden.start < range.end && range.start < hidden.end,
+    };
+    !hidden.iter().any(overlaps)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(text: &str, directive: usize) -> String {
-        let reading = Reading::of(text.as_bytes());
-        let tokens = reading.of_directive(directive).into_iter().map(|index| reading.text(index));
-        tokens.map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ")
+impl Other {
+    /// Whether a node lies, with a part of it, in one of the branches.
+    fn touches(&self, node: Node<'_>) -> bool {
+        let range = node.byte_range();
+        self.branches.iter().any(|branch| branch.start < range.end && range.start < branch.end)
     }
 
-    #[test]
-    fn directives_go_over_continued_lines_and_comments() {
-        let text = "\u{feff}#define A(x) \\\r\n  f(x) /* y\n z */ + a::b##x\nh\n /* c */ # if B // d\ni # j";
-        assert_eq!(of(text, 0), "# define A ( x ) f ( x ) + a :: b ## x");
-        assert_eq!(of(text, 1), "# if B");
-        assert_eq!(Reading::of(text.as_bytes()).directives.len(), 2);
-        assert_eq!(Reading::of(text.as_bytes()).keyword(1), b"if");
-    }
-
-    #[test]
-    fn code_has_its_neighbours_over_directives_and_comments() {
-        let reading = Reading::of(b"a\n#if B\n/* c */ ->\n#endif\nd");
-        let arrow = (0..reading.all.len()).find(|index| reading.text(*index) == b"->").expect("arrow");
-        let text = |index: Option<usize>| index.map(|index| reading.text(index));
-        assert_eq!(
-            (text(reading.before(arrow)), text(reading.after(arrow))),
-            (Some(&b"a"[..]), Some(&b"d"[..]))
-        );
-        assert_eq!(reading.before(1), None);
+    /// The nodes that lie in the branches alone.
+    fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        let within = |node: &Node<'_>| {
+            let range = node.byte_range();
+            self.branches.iter().any(|branch| branch.start <= range.start && range.end <= branch.end)
+        };
+        descendants_where(self.tree.root_node(), |node| self.touches(node)).filter(within)
     }
 }

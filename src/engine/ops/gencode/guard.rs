@@ -61,6 +61,8 @@ pub struct Evaluation<'a> {
     pub parsed: &'a Parsed,
     /// How it compares the toolkit.
     pub forms: &'a [GuardForm],
+    /// Whether comparisons of the toolkit count that are written in any other way.
+    pub any: bool,
     /// The circumstances.
     pub worlds: &'a Worlds,
 }
@@ -91,6 +93,46 @@ impl Evaluation<'_> {
             "integer" => Truth::of(self.parsed.text(node) != "0"),
             _ if self.speaks_of_hip(node) => Truth::of(world == World::Hip),
             _ => Truth::Maybe,
+        }
+    }
+
+    /// In which worlds a node is reached, as far as the `if`s around it decide.
+    pub fn reached(&self, node: Node<'_>) -> Presence {
+        let mut reached = self.worlds.everywhere();
+        let mut inner = node;
+        while let Some(outer) = inner.parent() {
+            reached = reached.and(&self.let_through(inner, outer));
+            inner = outer;
+        }
+        reached
+    }
+
+    /// Where a node lets one of its children be reached.
+    fn let_through(&self, inner: Node<'_>, outer: Node<'_>) -> Presence {
+        let condition = |node: Node<'_>| {
+            let condition = node.child_by_field_name("condition");
+            condition.map_or_else(|| self.worlds.everywhere(), |condition| self.presence(condition))
+        };
+        let is = |field: &str| outer.child_by_field_name(field) == Some(inner);
+        match outer.kind() {
+            "if_statement" if is("consequence") => condition(outer),
+            "elif_clause" if is("consequence") => condition(outer),
+            "if_statement" if matches!(inner.kind(), "elif_clause" | "else_clause") => {
+                let mut cursor = outer.walk();
+                let clauses = outer.children(&mut cursor).filter(|clause| clause.kind() == "elif_clause");
+                let before = clauses.filter(|clause| clause.start_byte() < inner.start_byte());
+                std::iter::once(outer)
+                    .chain(before)
+                    .fold(self.worlds.everywhere(), |all, clause| all.and(&condition(clause).negated()))
+            }
+            "conditional_expression" => {
+                match (outer.named_child(0), outer.named_child(1), outer.named_child(2)) {
+                    (Some(then), Some(when), _) if then == inner => self.presence(when),
+                    (_, Some(when), Some(other)) if other == inner => self.presence(when).negated(),
+                    _ => self.worlds.everywhere(),
+                }
+            }
+            _ => self.worlds.everywhere(),
         }
     }
 
@@ -155,12 +197,18 @@ impl Evaluation<'_> {
         if is_subject(node) {
             return Some(vec![toolkit.major.into(), toolkit.minor.into()]);
         }
+        if self.any {
+            return super::subject::subject(node, self.parsed, toolkit);
+        }
         let attribute = node.child_by_field_name("attribute")?;
         (self.parsed.text(attribute) == "major" && is_subject(node.child_by_field_name("object")?))
             .then(|| vec![toolkit.major.into()])
     }
 
     fn version(&self, node: Node<'_>) -> Option<Vec<u64>> {
+        if self.any {
+            return super::subject::version(node, self.parsed);
+        }
         if node.kind() == "integer" {
             return numbers(&self.parsed.text(node));
         }
@@ -214,7 +262,8 @@ mod tests {
         let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 6), &[]);
         let node = descendants(parsed.root()).find(|node| node.kind() == "if_statement").expect("if");
         let condition = node.child_by_field_name("condition").expect("condition");
-        let presence = Evaluation { parsed: &parsed, forms: &forms, worlds: &worlds }.presence(condition);
+        let presence =
+            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds }.presence(condition);
         let shown = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
         let at = |world| presence.at(worlds.position(world).expect("world"));
         let letter = |truth| match truth {

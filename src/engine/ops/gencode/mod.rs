@@ -1,5 +1,6 @@
 //! `gencode`: exactly the toolkits that know a wanted architecture compile it.
 
+pub mod any;
 pub(super) mod guard;
 mod place;
 mod reach;
@@ -7,6 +8,7 @@ mod read;
 mod render;
 pub(super) mod settle;
 mod strays;
+mod subject;
 mod tree;
 pub(super) mod worlds;
 
@@ -37,6 +39,8 @@ pub struct GencodeOp {
     from: Option<GuardForm>,
     until: Option<GuardForm>,
     forms: Vec<GuardForm>,
+    /// Whether comparisons of the toolkit count that are written in any other way, and lists that other files read.
+    any: bool,
 }
 
 /// Patterns that do not make a `gencode` op.
@@ -166,8 +170,21 @@ impl GencodeOp {
         from: Option<&Pattern>,
         until: Option<&Pattern>,
     ) -> Result<Self, GencodeOpError> {
-        let long = Pattern::new(entry.language, &entry.text.replace("\"-gencode", "\"--generate-code"));
-        let entries: Vec<Pattern> = [entry.clone()].into_iter().chain(long).collect();
+        Self::of_entries(files, std::slice::from_ref(entry), (from, until))
+    }
+
+    /// An op for several spellings of an entry, the first of which is written.
+    fn of_entries(
+        files: super::files::Files,
+        spellings: &[Pattern],
+        (from, until): (Option<&Pattern>, Option<&Pattern>),
+    ) -> Result<Self, GencodeOpError> {
+        let long = |entry: &Pattern| {
+            Pattern::new(entry.language, &entry.text.replace("\"-gencode", "\"--generate-code")).ok()
+        };
+        let entry = spellings.first().ok_or(GencodeOpError::NoValue)?.clone();
+        let entries: Vec<Pattern> =
+            spellings.iter().cloned().chain(spellings.iter().filter_map(long)).collect();
         let parts =
             entries.iter().flat_map(|entry| (0..entry.length()).filter_map(|index| entry.part(index)));
         let (values, options): (Vec<_>, Vec<_>) = parts.partition(|part| part.has("GENCODE"));
@@ -181,8 +198,7 @@ impl GencodeOp {
         let (from, until) = (form("from", from)?, form("until", until)?);
         let forms = from.iter().chain(&until).cloned().collect();
         let template = Template::new(&entry.text);
-        let entry = entry.clone();
-        Ok(Self { files, entry, entries, options, values, template, from, until, forms })
+        Ok(Self { files, entry, entries, options, values, template, from, until, forms, any: false })
     }
 
     /// The code that it speaks of.
@@ -199,7 +215,7 @@ impl GencodeOp {
         wish: &ArchWish,
         toolchain: Toolchain<'_>,
     ) -> Result<GencodePlan, GencodeError> {
-        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
+        let worlds = self.worlds(wish, toolchain);
         let mut root = read::read(self, parsed, &worlds);
         let line = self.anchor(parsed, &root)?;
         let step = step(parsed);
@@ -209,12 +225,25 @@ impl GencodeOp {
         if let Some(cleaned) = self.cleaned(parsed, &root, &law)? {
             return self.plan_cleaned(parsed, &cleaned, wish, toolchain);
         }
-        let strays = strays::reports(self, parsed, &root);
+        // Of any list, flags that no statement adds are elements, which another op reads.
+        let strays = if self.any { Vec::new() } else { strays::reports(self, parsed, &root) };
         let settled = settle::settle(&mut root, &law)?;
         let text = render::render(self, parsed, &root)?;
         let edits = Edits::between_lines(&parsed.bytes, &text);
         let reported = settled.reported.into_iter().chain(strays).collect();
         Ok(GencodePlan { edits, how: settled.how, remarks: settled.remarks, reported, line })
+    }
+
+    /// The circumstances that the law is settled for: where no guard can be written, the given toolkits, or those that
+    /// take all that is wanted.
+    fn worlds(&self, wish: &ArchWish, toolchain: Toolchain<'_>) -> Worlds {
+        let Toolchain { catalogue, floor, cuda } = toolchain;
+        if !self.any || self.from.is_some() {
+            return Worlds::new(catalogue, floor, cuda);
+        }
+        let takes = |toolkit: Toolkit| wish.wanted().all(|code| catalogue.takes(toolkit, &Gencode::of(code)));
+        let all = catalogue.toolkits().iter().map(|row| row.version).filter(|toolkit| takes(*toolkit));
+        if cuda.is_empty() { Worlds::of(all) } else { Worlds::of(cuda.iter().copied()) }
     }
 
     /// The line of the first entry that something reaches.

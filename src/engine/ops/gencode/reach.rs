@@ -17,7 +17,7 @@ impl GencodeOp {
 
     /// Whether something reads the list that the entries are added to.
     pub(super) fn is_used(&self, parsed: &Parsed) -> bool {
-        let Some(list) = self.list() else { return true };
+        let Some(list) = self.list().filter(|_| !self.any) else { return true };
         names(parsed, list).any(|node| is_read(node))
     }
 }

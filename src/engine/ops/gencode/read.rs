@@ -17,7 +17,7 @@ use crate::engine::syntax::style;
 
 /// Reads a parsed file.
 pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
-    let evaluation = Evaluation { parsed, forms: &op.forms, worlds };
+    let evaluation = Evaluation { parsed, forms: &op.forms, any: op.any, worlds };
     let sites = sites(op, parsed);
     let uncalled = uncalled_functions(parsed, &sites);
     let mut reader = Reader { op, parsed, evaluation, sites, uncalled, next_id: 0 };

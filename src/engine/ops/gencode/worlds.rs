@@ -51,7 +51,12 @@ impl Worlds {
     /// The toolkits of the catalogue from `floor` on, those given besides, and HIP.
     pub fn new(catalogue: &Catalogue, floor: Toolkit, given: &[Toolkit]) -> Self {
         let rows = catalogue.toolkits().iter().map(|row| row.version).filter(|toolkit| *toolkit >= floor);
-        let mut toolkits: Vec<Toolkit> = rows.chain(given.iter().copied()).collect();
+        Self::of(rows.chain(given.iter().copied()))
+    }
+
+    /// These toolkits, and HIP.
+    pub fn of(toolkits: impl Iterator<Item = Toolkit>) -> Self {
+        let mut toolkits: Vec<Toolkit> = toolkits.collect();
         toolkits.sort();
         toolkits.dedup();
         Self(toolkits.into_iter().map(World::Cuda).chain([World::Hip]).collect())

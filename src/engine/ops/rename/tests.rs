@@ -103,7 +103,7 @@ fn a_name_that_the_tree_defines_itself_is_left_alone() {
         assert_eq!(texts, [definition, uses]);
         assert!(plan.outcome.detail().contains("include/compat.h line"), "{:?}", plan.outcome);
         assert!(plan.outcome.detail().contains("itself"), "{:?}", plan.outcome);
-        assert_eq!(reasons(&plan), ["the tree's own name"; 2]);
+        assert_eq!(reasons(&plan)[reasons(&plan).len() - 2..], ["the tree's own name", "comment"]);
     }
 }
 

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::File;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
-use crate::engine::syntax::language::{Parsed, ancestors, descendants};
+use crate::engine::syntax::language::{Parsed, ancestors};
 
 /// A condition on what a metavariable stands for.
 #[derive(Debug, Clone)]
@@ -35,8 +35,7 @@ impl Condition {
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {
-        let Some(node) = parsed.node_at(&bound.range) else { return false };
-        let scope = scope(node).byte_range();
+        let scope = scope_of(&bound.range, parsed);
         let mut declarations = self.declared.iter().flat_map(|pattern| pattern.find_all(parsed));
         declarations.any(|found| {
             let same = found.bindings.get(&self.name).is_some_and(|other| other.text == bound.text);
@@ -47,20 +46,18 @@ impl Condition {
     /// Another use of the name, where there must be none and one is left; those in `going` do not count.
     fn use_left(&self, found: &Match, file: &File<'_>, going: &[Range<usize>]) -> Option<Range<usize>> {
         let bound = found.bindings.get(&self.name).filter(|_| self.unused)?;
-        let node = file.parsed.node_at(&bound.range)?;
-        let scope = scope(node);
-        let roots: Vec<Node<'_>> =
-            if scope == file.parsed.root() { file.parsed.roots().collect() } else { vec![scope] };
-        let mut uses = roots.into_iter().flat_map(descendants).filter(|other| {
-            other.child_count() == 0
-                && other.kind().ends_with("identifier")
-                && !going.iter().any(|gone| gone.contains(&other.start_byte()))
-                && file.parsed.text(*other) == bound.text
+        let scope = scope_of(&bound.range, file.parsed);
+        let mut offsets = file.parsed.offsets_of(&bound.text);
+        offsets.retain(|offset| scope.contains(offset) && !going.iter().any(|gone| gone.contains(offset)));
+        let uses = file.parsed.nodes_holding(&offsets).filter(|node| {
+            node.child_count() == 0
+                && node.kind().ends_with("identifier")
+                && file.parsed.text(*node) == bound.text
         });
         let counts = |range: &Range<usize>| {
             !file.dead.holds(range.start) && !is_gone(range, &bound.text, file.earlier)
         };
-        uses.by_ref().map(|node| node.byte_range()).find(counts)
+        uses.map(|node| node.byte_range()).find(counts)
     }
 }
 
@@ -86,16 +83,18 @@ pub(super) fn uses_left(
     }
 }
 
-/// The function around a node; the whole text where there is none.
-fn scope(node: Node<'_>) -> Node<'_> {
-    let mut root = node;
+/// The function around a place; the macro or the whole file where there is none.
+fn scope_of(range: &Range<usize>, parsed: &Parsed) -> Range<usize> {
+    let whole = 0..parsed.bytes.len();
+    let Some(node) = parsed.node_at(range) else { return whole };
+    let mut outermost = node;
     for outer in ancestors(node) {
         if outer.kind() == "function_definition" {
-            return outer;
+            return outer.byte_range();
         }
-        root = outer;
+        outermost = outer;
     }
-    root
+    if parsed.definition(node).is_some() { outermost.byte_range() } else { whole }
 }
 
 /// Whether an earlier op takes away a name that stands at a place.

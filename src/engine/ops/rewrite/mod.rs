@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 pub use condition::Condition;
-use removal::Removal;
 
 use super::files::Files;
 use super::own::{self, OwnName};
 use super::rename::places;
 use super::{Left, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
-use crate::engine::edit::{Edits, Overlap};
+use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::{Match, Pattern, Template, minimal_edits};
 use crate::engine::source::{Sources, line_of, line_text};
 use crate::engine::syntax::language::Parsed;
@@ -65,6 +64,14 @@ struct File<'a> {
     dead: DeadCode,
     earlier: Option<&'a Edits>,
     own: &'a [Option<OwnName>],
+}
+
+/// What becomes of a place.
+enum Change {
+    /// Edits within it.
+    Edits(Vec<Edit>),
+    /// Its whole lines go.
+    Lines(Range<usize>),
 }
 
 /// Why a place stays, and whether a person should look at it.
@@ -129,9 +136,15 @@ impl RewriteOp {
                 plan.left.push(Left { site, why, open });
                 continue;
             }
-            let mut more = edits.clone();
-            match self.edit(&found, file, &mut more, &mut removed)? {
-                Ok(()) => edits = more,
+            let added = match self.change(&found, file)? {
+                Change::Lines(lines) => {
+                    removed.push(lines);
+                    Ok(())
+                }
+                Change::Edits(more) => edits.try_add(more),
+            };
+            match added {
+                Ok(()) => {}
                 Err(_) if edited.iter().any(|outer| holds(outer, &found.range)) => continue,
                 Err(overlap) => return Err(failed(overlap)),
             }
@@ -145,17 +158,14 @@ impl RewriteOp {
 
     /// The matches of a file, each with the reason for which it stays, if there is one.
     fn reasons(&self, file: &File<'_>) -> Result<Vec<(Match, Option<Reason>)>, OpError> {
-        let matches = self.matches(file.parsed, file.own).into_iter();
-        let mut sorted: Vec<(Match, Option<Reason>)> = matches
-            .map(|(found, own)| (self.reason_to_leave(&found, own, file), found))
-            .map(|(why, found)| (found, why))
-            .collect();
-        if let Some((found, Some((why, _)))) =
-            sorted.iter().find(|(_, reason)| reason.as_ref().is_some_and(|(_, open)| *open))
-            && self.expect.is_some()
-        {
-            let site = Site::of(file.path, &file.parsed.bytes, found.range.start);
-            return Err(OpError::CannotEdit { why: why.clone(), site });
+        let mut sorted = Vec::new();
+        for (found, own) in self.matches(file.parsed, file.own) {
+            let reason = self.reason_to_leave(&found, own, file)?;
+            if let (Some((why, true)), Some(_)) = (&reason, &self.expect) {
+                let site = Site::of(file.path, &file.parsed.bytes, found.range.start);
+                return Err(OpError::CannotEdit { why: why.clone(), site });
+            }
+            sorted.push((found, reason));
         }
         if self.replace.is_some() && self.conditions.iter().any(|condition| condition.unused) {
             self.keep_used(file, &mut sorted);
@@ -163,15 +173,24 @@ impl RewriteOp {
         Ok(sorted)
     }
 
-    fn reason_to_leave(&self, found: &Match, own: Option<&OwnName>, file: &File<'_>) -> Option<Reason> {
+    fn reason_to_leave(
+        &self,
+        found: &Match,
+        own: Option<&OwnName>,
+        file: &File<'_>,
+    ) -> Result<Option<Reason>, OpError> {
         if file.dead.holds(found.range.start) {
-            return Some(("code that is never taken".to_string(), false));
+            return Ok(Some(("code that is never taken".to_string(), false)));
         }
         if let Some(own) = own {
-            return Some((own.to_string(), false));
+            return Ok(Some((own.to_string(), false)));
         }
-        let unreadable = self.replace.is_some() && found.uncertain;
-        unreadable.then(|| ("the grammar cannot read this place for certain".to_string(), true))
+        let hidden = match self.change(found, file)? {
+            Change::Edits(edits) => edits.iter().any(|edit| !file.parsed.shows(&edit.range)),
+            Change::Lines(_) => !file.parsed.shows(&found.range),
+        };
+        let unreadable = self.replace.is_some() && (found.uncertain || hidden);
+        Ok(unreadable.then(|| ("the grammar cannot read this place for certain".to_string(), true)))
     }
 
     /// Names that are still used keep their declarations.
@@ -252,29 +271,16 @@ impl RewriteOp {
         matches
     }
 
-    /// Adds the edits of one place; whole statements that go are collected, since their lines go too.
-    fn edit(
-        &self,
-        found: &Match,
-        file: &File<'_>,
-        edits: &mut Edits,
-        removed: &mut Vec<Range<usize>>,
-    ) -> Result<Result<(), Overlap>, OpError> {
-        let Some(replace) = &self.replace else { return Ok(Ok(())) };
+    /// What becomes of one place.
+    fn change(&self, found: &Match, file: &File<'_>) -> Result<Change, OpError> {
+        let Some(replace) = &self.replace else { return Ok(Change::Edits(Vec::new())) };
         let bytes = &file.parsed.bytes;
         let matched = String::from_utf8_lossy(&bytes[found.range.clone()]);
         let new = replace.fill_match(&found.bindings, &matched)?;
-        if new.trim().is_empty()
-            && let Some(removal) = removal::of(file.parsed, &found.range)
-        {
-            match removal {
-                Removal::Lines(lines) => removed.push(lines),
-                Removal::Part(edit) => return Ok(edits.insert(edit)),
-            }
-            return Ok(Ok(()));
-        }
-        let changes = minimal_edits(file.parsed.language, bytes, found.range.clone(), &new);
-        Ok(changes.into_iter().try_for_each(|edit| edits.insert(edit)))
+        let removal = new.trim().is_empty().then(|| removal::of(file.parsed, &found.range)).flatten();
+        let language = file.parsed.language;
+        Ok(removal
+            .unwrap_or_else(|| Change::Edits(minimal_edits(language, bytes, found.range.clone(), &new))))
     }
 
     fn check_expected(

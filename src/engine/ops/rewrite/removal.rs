@@ -4,19 +4,11 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::Change;
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::syntax::Language;
 use crate::engine::syntax::language::Parsed;
 use crate::engine::syntax::style::{is_blank, line_end, line_start};
-
-/// What goes with a statement.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// Whole lines.
-    Lines(Range<usize>),
-    /// A part of a line, or of a macro.
-    Part(Edit),
-}
 
 /// Nodes whose children are statements.
 const BLOCKS: [&str; 12] = [
@@ -46,22 +38,22 @@ const HEADS: [&str; 7] = [
 ];
 
 /// What goes with what stands at a place; none where that is no whole statement.
-pub fn of(parsed: &Parsed, range: &Range<usize>) -> Option<Removal> {
+pub fn of(parsed: &Parsed, range: &Range<usize>) -> Option<Change> {
     let bytes = &parsed.bytes;
     let range = range.start..range.start + bytes[range.clone()].trim_ascii_end().len();
     let (range, block) = statement(parsed, range)?;
     if HEADS.contains(&block.kind()) {
-        return Some(Removal::Part(Edit { range, text: b";".to_vec() }));
+        return Some(Change::Edits(vec![Edit { range, text: b";".to_vec() }]));
     }
     let lines = line_start(bytes, range.start)..line_end(bytes, range.end.max(range.start + 1) - 1);
     let before = &bytes[lines.start..range.start];
     let (rest, continued) = rest_of_line(parsed.language, &bytes[range.end..lines.end]);
     let alone = is_blank(before) && rest.is_empty();
-    let in_macro = block.parent().is_none() && parsed.root() != block;
+    let in_macro = parsed.node_at(&range).is_some_and(|node| parsed.definition(node).is_some());
     Some(match (alone, in_macro) {
-        (true, true) if !continued => Removal::Part(last_line(bytes, &lines)),
-        (true, _) => Removal::Lines(lines),
-        (false, _) => Removal::Part(part(bytes, range)),
+        (true, true) if !continued => Change::Edits(vec![last_line(bytes, &lines)]),
+        (true, _) => Change::Lines(lines),
+        (false, _) => Change::Edits(vec![part(bytes, range)]),
     })
 }
 

@@ -19,10 +19,12 @@ pub struct Group {
     command: usize,
     /// The block that all of it lies in.
     home: usize,
+    /// Whether PyTorch checks it.
+    by_torch: bool,
 }
 
 /// Puts the items of a file into lists. A command that gives a variable a new value begins another list.
-pub fn groups(outline: &Outline, items: &[Item]) -> Vec<Group> {
+pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (at, sequence) in outline.sequences.iter().enumerate() {
         let own = items.iter().enumerate().filter(|(_, item)| item.sequence == at).map(|(item, _)| item);
@@ -44,7 +46,8 @@ pub fn groups(outline: &Outline, items: &[Item]) -> Vec<Group> {
             }
             None => {
                 let (name, home) = (sequence.name.clone(), sequence.block);
-                groups.push(Group { items: own, name, key, command, home });
+                let by_torch = name.as_ref().is_some_and(|name| by_torch(name));
+                groups.push(Group { items: own, name, key, command, home, by_torch });
             }
         }
     }
@@ -102,7 +105,8 @@ impl Group {
             matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
         let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
         let guards = self.guards(outline, items);
-        List { entries: own().map(entry).collect(), blocks, home: self.home, guards, ptx, single }
+        let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
+        List { entries, blocks, home, guards, ptx, single, by_torch }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.

@@ -15,8 +15,8 @@ use super::gencode::worlds::{Truth, World, Worlds};
 use std::collections::BTreeMap;
 
 use super::gencode::settle::labels;
-use super::gencode::{ArchWish, Compiled, Toolchain};
-use super::{Aim, OpError, OpPlan, Outcome, Site, arch_outcome, parse};
+use super::gencode::{Compiled, Toolchain};
+use super::{Aim, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::arch::{Code, parse_codes};
 use crate::engine::ops::files::Files;
 use crate::engine::source::{Sources, line_of};
@@ -43,8 +43,17 @@ pub struct WordsOp {
 pub enum Lists {
     /// nvcc's flags, wherever they stand.
     Flags,
-    /// The values of variables and properties of these names; `*` at the start stands for anything.
-    Named(Vec<String>),
+    /// The values of variables and properties.
+    Named(Names),
+}
+
+/// Variables and properties; `*` at the start of a name stands for anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Those that PyTorch reads and checks.
+    pub torch: Vec<String>,
+    /// All others.
+    pub others: Vec<String>,
 }
 
 /// A file, read for an op.
@@ -67,9 +76,10 @@ impl WordsOp {
 
     /// What it speaks of.
     pub fn parts(&self) -> Vec<(&'static str, String)> {
+        let named = |key, names: &[String]| names.iter().map(|name| (key, name.clone())).collect::<Vec<_>>();
         let names = match &self.what {
             Lists::Flags => Vec::new(),
-            Lists::Named(names) => names.iter().map(|name| ("name", name.clone())).collect(),
+            Lists::Named(names) => [named("torch", &names.torch), named("names", &names.others)].concat(),
         };
         std::iter::once(("in", "words".to_string())).chain(names).collect()
     }
@@ -78,7 +88,7 @@ impl WordsOp {
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         let Toolchain { catalogue, floor, cuda } = aim.toolchain;
         let worlds = Worlds::new(catalogue, floor, cuda);
-        let law = Law { wish: aim.wish, cuda, catalogue, worlds: &worlds };
+        let law = Law { wish: aim.wish, cuda, torch: aim.torch, catalogue, worlds: &worlds };
         let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let (mut how, mut reported) = (Vec::new(), Vec::new());
         for (path, bytes) in self.files.of(sources).filter(|(path, _)| !is_hidden(path)) {
@@ -93,7 +103,8 @@ impl WordsOp {
             };
             return Ok(OpPlan::of(Outcome::NotApplicable { why: why.to_string() }));
         }
-        whole.outcome = arch_outcome(how, &mut whole.remarks, reported, aim.wish);
+        whole.outcome = Outcome::AlreadySatisfied { why: aim.satisfied() };
+        whole.conclude(how, reported);
         Ok(whole)
     }
 
@@ -143,24 +154,27 @@ impl WordsOp {
             Lists::Flags => items::flags(&outline, bytes),
             Lists::Named(names) => elements(&mut outline, names, law),
         };
-        let groups = group::groups(&outline, &items);
+        let by_torch = |name: &str| match &self.what {
+            Lists::Flags => false,
+            Lists::Named(names) => is_named(name, &names.torch),
+        };
+        let groups = group::groups(&outline, &items, &by_torch);
         Ok(Some(Read { path, bytes, outline, items, groups }))
     }
 
-    /// What each toolkit is given.
+    /// What a file gives each toolkit.
     pub fn compiled(
         &self,
         sources: &Sources,
-        toolkits: &[Toolkit],
-        toolchain: Toolchain<'_>,
+        path: &str,
+        (toolkits, aim): (&[Toolkit], Aim<'_>),
     ) -> Vec<Vec<Compiled>> {
-        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolkits);
-        let (wish, catalogue) = (ArchWish::default(), toolchain.catalogue);
-        let law = Law { wish: &wish, cuda: toolkits, catalogue, worlds: &worlds };
-        let files =
-            self.files.of(sources).filter_map(|(path, bytes)| self.read(sources, path, bytes, &law).ok()?);
-        let files: Vec<Read<'_>> = files.collect();
-        let given = |toolkit: &Toolkit| files.iter().flat_map(|read| read.given(*toolkit, &law)).collect();
+        let Toolchain { catalogue, floor, .. } = aim.toolchain;
+        let worlds = Worlds::new(catalogue, floor, toolkits);
+        let law = Law { wish: aim.wish, cuda: toolkits, torch: None, catalogue, worlds: &worlds };
+        let bytes = sources.get(path).filter(|_| !is_hidden(path));
+        let read = bytes.and_then(|bytes| self.read(sources, path, bytes, &law).ok()?);
+        let given = |toolkit: &Toolkit| read.iter().flat_map(|read| read.given(*toolkit, &law)).collect();
         toolkits.iter().map(given).collect()
     }
 }
@@ -176,10 +190,12 @@ fn may_hold(bytes: &[u8]) -> bool {
 }
 
 /// The elements of all lists of these names; their words are split where commas stand between them.
-fn elements(outline: &mut Outline, names: &[String], law: &Law<'_>) -> Vec<Item> {
+fn elements(outline: &mut Outline, names: &Names, law: &Law<'_>) -> Vec<Item> {
     let known = |name: &str| law.catalogue.named(name).map(<[Code]>::to_vec);
     let held: Vec<(usize, usize)> = outline.sequences.iter().filter_map(|one| one.holder).collect();
-    let is_meant = |one: &Sequence| one.name.as_ref().is_some_and(|name| is_named(name, names));
+    let is_meant = |one: &Sequence| {
+        one.name.as_ref().is_some_and(|name| is_named(name, &names.torch) || is_named(name, &names.others))
+    };
     let mut items = Vec::new();
     for (at, sequence) in outline.sequences.iter_mut().enumerate().filter(|(_, one)| is_meant(one)) {
         sequence.words = items::split(&sequence.words);

@@ -1,6 +1,8 @@
 //! The law of lists that cannot hold a guard: wanted architectures are there, given toolkits are asked for none that
 //! they refuse, and what stays keeps its order. Guards that stand around a part of a list count by evaluating them.
 
+use pep440_rs::Version;
+
 use crate::engine::arch::{Arch, Code, Gencode, Variant};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::gencode::ArchWish;
@@ -14,6 +16,8 @@ pub struct Law<'a> {
     pub wish: &'a ArchWish,
     /// The toolkits that it must build with.
     pub cuda: &'a [Toolkit],
+    /// The release of PyTorch, which checks some lists.
+    pub torch: Option<&'a Version>,
     /// Which toolkit knows which architecture.
     pub catalogue: &'a Catalogue,
     /// All toolkits, as guards tell them apart.
@@ -57,6 +61,8 @@ pub struct List<'a> {
     pub ptx: Ptx,
     /// Whether it has room for one entry only: `-arch=sm_90`.
     pub single: bool,
+    /// Whether PyTorch checks it.
+    pub by_torch: bool,
 }
 
 /// What becomes of an entry.
@@ -224,14 +230,14 @@ impl Settling<'_> {
         }
         let presence = self.list.presence(entry);
         match self.law.refusal(part, presence) {
-            None => return Some(part.clone()),
+            None if !self.torch_refuses(part) => return Some(part.clone()),
             Some(Refusal::Early(toolkit)) if self.law.is_wanted(part) || !presence.every_toolkit() => {
                 let names = part.codes.iter().map(Code::label).collect::<Vec<_>>().join(" ");
                 let fact = format!("{names} is compiled with CUDA {toolkit} too, which does not know it yet");
                 self.settled.reported.push(fact);
                 return Some(part.clone());
             }
-            Some(_) => {}
+            Some(_) | None => {}
         }
         // `arch=compute_52,code=sm_75`: the result is known, only its intermediate code is not.
         let direct = part.codes.first().map(|code| Gencode::of(*code)).filter(|direct| direct != part);
@@ -243,6 +249,12 @@ impl Settling<'_> {
             self.lost_ptx.push(self.kept.len());
         }
         None
+    }
+
+    /// Whether PyTorch would stop at a part of the list.
+    fn torch_refuses(&self, part: &Gencode) -> bool {
+        let torch = self.law.torch.filter(|_| self.list.by_torch);
+        torch.is_some_and(|torch| part.arches().any(|arch| !self.law.catalogue.torch_takes(torch, arch)))
     }
 
     /// A list of which every entry is for one chip alone says what its kernels are written for.
@@ -320,9 +332,14 @@ impl Settling<'_> {
     /// Adds a result to the block that fits best; `false` where nothing could be done.
     fn add(&mut self, code: Code, asking: &Presence, given: &Presence) -> bool {
         let Some(block) = self.block_for(code, asking, given) else { return false };
-        if self.add_guarded(code, block) {
+        if !self.torch_refuses(&Gencode::of(code)) && self.add_guarded(code, block) {
             self.settled.added.push(code);
             return true;
+        }
+        if self.torch_refuses(&Gencode::of(code)) {
+            let torch = self.law.torch.map(Version::to_string).unwrap_or_default();
+            self.settled.reported.push(format!("{} is not added: torch {torch} refuses it", code.label()));
+            return false;
         }
         let presence = &self.list.blocks[block];
         let mut toolkits = self.law.cuda.iter().filter(|toolkit| self.law.reaches(presence, **toolkit));

@@ -1,23 +1,25 @@
 use super::*;
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::Environment;
+use crate::engine::ops::gencode::ArchWish;
 use crate::engine::syntax::Passes;
 use proptest::prelude::*;
 
-const NAMES: [&str; 4] =
-    ["TORCH_CUDA_ARCH_LIST", "*CUDA_ARCHITECTURES", "CUDA_ARCHS", "CMAKE_CUDA_ARCHITECTURES_ALL"];
+const NAMES: [&str; 3] = ["*CUDA_ARCHITECTURES", "CUDA_ARCHS", "CMAKE_CUDA_ARCHITECTURES_ALL"];
 
-/// What is asked for: `120 -70 =90 @13.0` adds 120, drops 70, wants 90 only, with CUDA 13.0.
+/// What is asked for: `120 -70 =90 @13.0 t2.6` adds 120, drops 70, wants 90 only, with CUDA 13.0 and torch 2.6.
 struct Asked {
     wish: ArchWish,
     cuda: Vec<Toolkit>,
+    torch: Option<pep440_rs::Version>,
 }
 
 fn asked(text: &str) -> Asked {
-    let mut asked = Asked { wish: ArchWish::default(), cuda: Vec::new() };
+    let mut asked = Asked { wish: ArchWish::default(), cuda: Vec::new(), torch: None };
     for word in text.split_whitespace() {
         let codes = |text: &str| parse_codes(text).unwrap_or_else(|error| panic!("{error}"));
         match word.as_bytes()[0] {
+            b't' => asked.torch = Some(word[1..].parse().expect("version")),
             b'@' => asked.cuda.push(word[1..].parse().expect("toolkit")),
             b'-' => asked.wish.drop.extend(codes(&word[1..])),
             b'=' => asked.wish.only.extend(codes(&word[1..])),
@@ -29,12 +31,14 @@ fn asked(text: &str) -> Asked {
 
 fn plan(path: &str, text: &str, asked: &Asked) -> (String, Vec<OpPlan>) {
     let files = Files::new(&["**/*".to_string()]).expect("glob");
-    let names = NAMES.iter().map(|name| name.to_string()).collect();
+    let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+    let names = Names { torch: names(&["TORCH_CUDA_ARCH_LIST"]), others: names(&NAMES) };
     let mut sources: Sources = [(path, text.as_bytes())].into_iter().collect();
     let toolchain =
         Toolchain { catalogue: Catalogue::shipped(), floor: Toolkit::new(11, 0), cuda: &asked.cuda };
     let (passes, earlier) = (Passes::of(&Environment::default(), Catalogue::shipped()), BTreeMap::new());
-    let aim = Aim { wish: &asked.wish, toolchain, passes: &passes, earlier: &earlier };
+    let aim =
+        Aim { wish: &asked.wish, toolchain, torch: asked.torch.as_ref(), passes: &passes, earlier: &earlier };
     let mut plans = Vec::new();
     for what in [Lists::Named(names), Lists::Flags] {
         let plan = WordsOp { files: files.clone(), what }.plan(&sources, aim).expect("plan");
@@ -158,6 +162,15 @@ fn names_are_those_of_torch() {
         settled("Dockerfile", "ENV TORCH_CUDA_ARCH_LIST=Volta\n", "120 @13.0"),
         "ENV TORCH_CUDA_ARCH_LIST=12.0+PTX\n"
     );
+}
+
+#[test]
+fn torch_checks_its_own_list() {
+    let text = "ENV TORCH_CUDA_ARCH_LIST=\"8.0 9.0\"\n";
+    assert!(outcome("Dockerfile", text, "120 t2.6").contains("120 is not added: torch 2.6 refuses it"));
+    assert_eq!(settled("Dockerfile", text, "120 t2.7"), text.replace("9.0", "9.0 12.0"));
+    assert_eq!(settled("Dockerfile", &text.replace("9.0", "10.1"), "t2.9"), text.replace(" 9.0", ""));
+    assert_eq!(settled("a.sh", "CUDA_ARCHS=\"8.0\"\n", "120 t2.6"), "CUDA_ARCHS=\"8.0;12.0\"\n");
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn a_namespace_of_the_tree_defines_the_qualified_name() {
     assert_eq!(defined("struct Sum { }; cub::Max x;"), 0);
     assert_eq!(defined("namespace cub { } namespace mine { struct Sum {}; }"), 0);
     assert_eq!(defined("namespace cub { struct A { }; } struct Sum {};"), 0);
+    assert_eq!(defined("namespace cub { struct A { int Sum() { return 1; } }; }"), 0);
 }
 
 proptest::proptest! {

@@ -1,0 +1,247 @@
+//! `gencode` for a source whose names are not known: `$LIST` stands for any list that flags are added to, and guards
+//! are written as the file writes them.
+
+use tree_sitter::Node;
+
+use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain, subject};
+use crate::engine::arch::{Code, Gencode, Variant};
+use crate::engine::edit::Edits;
+use crate::engine::ops::files::Files;
+use crate::engine::pattern::Pattern;
+use crate::engine::source::line_of;
+use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
+use crate::engine::toolkit::Toolkit;
+
+/// Statements that add one flag to any list.
+#[derive(Debug, Clone)]
+pub struct AnyGencodeOp {
+    /// The build files.
+    pub files: Files,
+    /// The spellings of one entry, each with `$LIST` and `$GENCODE`.
+    pub entries: Vec<Pattern>,
+}
+
+/// What is done to one file. Nothing here stops the rest of a tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AnyPlan {
+    /// The edits.
+    pub edits: Edits,
+    /// What changes, in words.
+    pub how: Vec<String>,
+    /// What was seen and left.
+    pub remarks: Vec<String>,
+    /// What a person should look at.
+    pub reported: Vec<String>,
+    /// The lines of the first entry of each list.
+    pub lines: Vec<usize>,
+}
+
+/// A list that statements add flags to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct List {
+    name: String,
+    /// The number of the spelling that comes first.
+    spelling: usize,
+    line: usize,
+    gencodes: Vec<Gencode>,
+    /// Whether an entry is only added where its architecture is asked for by name.
+    on_request: bool,
+}
+
+impl AnyGencodeOp {
+    /// Whether a file can hold such statements, judged without parsing it.
+    pub fn may_hold(&self, bytes: &[u8]) -> bool {
+        self.entries.iter().any(|entry| entry.may_match(bytes))
+    }
+
+    /// What to do to a file: list by list, each on the text that the one before left.
+    pub fn plan(&self, parsed: &Parsed, wish: &ArchWish, toolchain: Toolchain<'_>) -> AnyPlan {
+        let mut plan = AnyPlan::default();
+        let mut text = parsed.bytes.to_vec();
+        for list in self.lists(parsed) {
+            let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };
+            plan.lines.push(list.line);
+            match self.plan_list(&list, &current, wish, toolchain) {
+                Ok(one) => {
+                    text = one.edits.apply(&text);
+                    let named = |texts: Vec<String>| {
+                        texts.into_iter().map(|text| format!("`{}`: {text}", list.name)).collect::<Vec<_>>()
+                    };
+                    plan.how.extend(named(one.how));
+                    plan.remarks.extend(named(one.remarks));
+                    plan.reported.extend(one.reported);
+                }
+                Err(why) => plan.reported.push(format!("`{}`: {why}", list.name)),
+            }
+        }
+        plan.edits = Edits::between_lines(&parsed.bytes, &text);
+        plan
+    }
+
+    /// The flags that each toolkit is given.
+    pub fn compiled(
+        &self,
+        parsed: &Parsed,
+        toolkits: &[Toolkit],
+        toolchain: Toolchain<'_>,
+    ) -> Vec<Vec<Compiled>> {
+        let mut all = vec![Vec::new(); toolkits.len()];
+        let lists = self.lists(parsed).into_iter().filter(|list| !list.on_request);
+        let ops = lists.filter_map(|list| self.op(&list, parsed).ok());
+        for op in ops {
+            let one = op.compiled(parsed, toolkits, toolchain);
+            all.iter_mut().zip(one).for_each(|(flags, more)| flags.extend(more));
+        }
+        all
+    }
+
+    fn plan_list(
+        &self,
+        list: &List,
+        parsed: &Parsed,
+        wish: &ArchWish,
+        toolchain: Toolchain<'_>,
+    ) -> Result<GencodePlan, String> {
+        let left = |why: &str| {
+            let remarks = vec![why.to_string()];
+            let (how, reported) = (Vec::new(), Vec::new());
+            Ok(GencodePlan { edits: Edits::new(), how, remarks, reported, line: list.line })
+        };
+        if list.on_request {
+            return left("each arch is added only where it is asked for by name");
+        }
+        let serves =
+            |code: Code| list.gencodes.iter().flat_map(|one| &one.codes).any(|have| have.serves(code));
+        if list.is_for_one_chip() && wish.only.is_empty() && wish.add.iter().any(|code| !serves(*code)) {
+            return Err("every entry is for one chip alone (`a`), so nothing was added".to_string());
+        }
+        let op = self.op(list, parsed).map_err(|error| error.to_string())?;
+        let wish = if op.from.is_some() { wish.clone() } else { list.without_guards(wish, toolchain) };
+        op.plan(parsed, &wish, toolchain).map_err(|error| refused(&error))
+    }
+
+    fn op(&self, list: &List, parsed: &Parsed) -> Result<GencodeOp, GencodeOpError> {
+        let (before, from) = self.entries.split_at(list.spelling);
+        let spellings = from.iter().chain(before);
+        let of_list =
+            |entry: &Pattern| Pattern::new(entry.language, &entry.text.replace("$LIST", &list.name)).ok();
+        let entries: Vec<Pattern> = spellings.filter_map(of_list).collect();
+        let guard = |form: Option<String>| form.and_then(|form| Pattern::new(parsed.language, &form).ok());
+        let style = guard_style(parsed);
+        let (first, last) = (style.as_ref().map(GuardStyle::from), style.as_ref().map(GuardStyle::until));
+        let op = GencodeOp::of_entries(
+            self.files.clone(),
+            &entries,
+            (guard(first).as_ref(), guard(last).as_ref()),
+        )?;
+        Ok(GencodeOp { any: true, ..op })
+    }
+
+    /// The lists of a file, in the order of their first entries.
+    fn lists(&self, parsed: &Parsed) -> Vec<List> {
+        let mut lists: Vec<List> = Vec::new();
+        for (spelling, entry) in self.entries.iter().enumerate() {
+            for found in entry.find_all(parsed) {
+                let bound = |name| found.bindings.get(name).map(|bound| bound.text.clone());
+                let (Some(name), Some(Ok(gencode))) =
+                    (bound("LIST"), bound("GENCODE").map(|text| text.parse::<Gencode>()))
+                else {
+                    continue;
+                };
+                let line = line_of(&parsed.bytes, found.range.start);
+                let on_request = is_on_request(found.range.start, parsed);
+                match lists.iter_mut().find(|list| list.name == name) {
+                    Some(list) => list.add(gencode, on_request, (line, spelling)),
+                    None => lists.push(List { name, spelling, line, gencodes: vec![gencode], on_request }),
+                }
+            }
+        }
+        lists.sort_by_key(|list| list.line);
+        lists
+    }
+}
+
+impl List {
+    fn add(&mut self, gencode: Gencode, on_request: bool, (line, spelling): (usize, usize)) {
+        self.gencodes.push(gencode);
+        self.on_request |= on_request;
+        if line < self.line {
+            (self.line, self.spelling) = (line, spelling);
+        }
+    }
+
+    fn is_for_one_chip(&self) -> bool {
+        let mut codes = self.gencodes.iter().flat_map(|gencode| &gencode.codes);
+        codes.all(|code| code.arch().variant == Variant::Specific)
+    }
+
+    /// Where no guard can be written, what a given toolkit refuses goes.
+    fn without_guards(&self, wish: &ArchWish, toolchain: Toolchain<'_>) -> ArchWish {
+        let takes = |gencode: &Gencode| {
+            toolchain.cuda.iter().all(|toolkit| toolchain.catalogue.takes(*toolkit, gencode))
+        };
+        let refused = self.gencodes.iter().filter(|gencode| !takes(gencode));
+        let mut wish = wish.clone();
+        wish.drop.extend(refused.flat_map(|gencode| gencode.codes.clone()));
+        wish
+    }
+}
+
+/// An error as a person should read it.
+fn refused(error: &GencodeError) -> String {
+    match error {
+        GencodeError::NoGuardForm { .. } => {
+            "the given toolkits do not all take what is wanted, and the file compares no toolkit".to_string()
+        }
+        GencodeError::NothingLeft => {
+            "no toolkit takes what would be left: name more, --add-arch 120".to_string()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Whether the `if`s around a place ask for an architecture by name: `"90" in archs`.
+fn is_on_request(offset: usize, parsed: &Parsed) -> bool {
+    let Some(node) = parsed.root().named_descendant_for_byte_range(offset, offset) else { return false };
+    let asks = |node: Node<'_>| {
+        let mut cursor = node.walk();
+        let is_in = node.children(&mut cursor).any(|child| child.kind() == "in");
+        is_in
+            && node.kind() == "comparison_operator"
+            && node.named_child(0).is_some_and(|left| left.kind() == "string")
+    };
+    let conditions = ancestors(node).filter_map(|outer| outer.child_by_field_name("condition"));
+    conditions.into_iter().any(|condition| descendants(condition).any(asks))
+}
+
+/// How a file compares the toolkit with a version: `bare_metal_version`, `Version`.
+struct GuardStyle {
+    toolkit: String,
+    version: String,
+}
+
+impl GuardStyle {
+    fn from(&self) -> String {
+        format!("{} >= {}(\"$FIRST\")", self.toolkit, self.version)
+    }
+
+    fn until(&self) -> String {
+        format!("{} <= {}(\"$LAST\")", self.toolkit, self.version)
+    }
+}
+
+/// The first comparison of the toolkit with a version that a call reads from a string.
+fn guard_style(parsed: &Parsed) -> Option<GuardStyle> {
+    let mut offsets = ["ersion(", "parse("].map(|word| parsed.offsets_of(word)).concat();
+    offsets.sort_unstable();
+    let nodes = descendants_holding(parsed.root(), &offsets);
+    let mut styles = nodes.filter(|node| node.kind() == "comparison_operator").filter_map(|node| {
+        let (left, right) = (node.named_child(0)?, node.named_child(1)?);
+        let function = right.child_by_field_name("function").filter(|_| right.kind() == "call")?;
+        let string = right.child_by_field_name("arguments")?.named_child(0)?;
+        let compares = subject::subject(left, parsed, Toolkit::new(12, 8)) == Some(vec![12, 8]);
+        let reads = string.kind() == "string" && subject::version(right, parsed).is_some();
+        (compares && reads).then(|| GuardStyle { toolkit: parsed.text(left), version: parsed.text(function) })
+    });
+    styles.next()
+}

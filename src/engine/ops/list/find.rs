@@ -1,0 +1,337 @@
+//! Where lists of architectures stand in a Python file, and which toolkits read them.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::each::filled_strings;
+use super::element::{Element, Spelling, Token};
+use super::resolve::{Origin, arguments, has_interpolation, resolve};
+use super::write::{Container, ContainerKind};
+use super::{FoundLists, InFile, Reader};
+use crate::engine::ops::Aim;
+use crate::engine::ops::gencode::guard::Evaluation;
+use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
+use crate::engine::pattern::Match;
+use crate::engine::source::line_of;
+use crate::engine::syntax::language::{
+    Parsed, ancestors, descendants, descendants_holding, significant_children,
+};
+use crate::engine::toolkit::Toolkit;
+
+/// A list of architectures as it lies in a file.
+#[derive(Debug)]
+pub struct Holder {
+    /// What it is called: a name, or its line.
+    pub name: String,
+    /// Where it stands.
+    pub container: Container,
+    /// What it holds.
+    pub elements: Vec<Element>,
+    /// The toolkits that read it.
+    pub toolkits: Vec<Toolkit>,
+    /// Who reads it.
+    pub reader: Reader,
+}
+
+/// The list, tuple, set or string that a name is assigned.
+pub fn named(parsed: &Parsed, name: &str, aim: Aim<'_>) -> Option<Holder> {
+    let assignments = descendants(parsed.root()).filter(|node| node.kind() == "assignment");
+    let mut values = assignments.filter_map(|node| {
+        let left = node.child_by_field_name("left")?;
+        let is_it = match left.child_by_field_name("subscript") {
+            Some(key) => parsed.text(key).trim_matches(['"', '\'']) == name,
+            None => parsed.text(left) == name,
+        };
+        let Origin::Literal { node, .. } =
+            resolve(node.child_by_field_name("right").filter(|_| is_it)?, parsed)
+        else {
+            return None;
+        };
+        Some(node)
+    });
+    let file = File::new(parsed, aim);
+    values.next().map(|node| Holder { name: format!("`{name}`"), ..file.bare(node, Reader::Unknown) })
+}
+
+/// Lists that hold nvcc flags, and command lines of nvcc.
+pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFile {
+    let file = File::new(parsed, aim);
+    let mut offsets: Vec<usize> =
+        spellings.iter().flat_map(|spelling| parsed.offsets_of(spelling.word())).collect();
+    offsets.sort_unstable();
+    let mut found = InFile::default();
+    for node in descendants_holding(parsed.root(), &offsets) {
+        let tokens = match node.kind() {
+            "list" | "tuple" | "set" if !is_compared(node) => items(node, parsed),
+            "string" if is_command_line(node, parsed) => words(node, parsed, &[' ', '\t']),
+            _ => continue,
+        };
+        let elements = Element::read_all(&tokens, &parsed.bytes, spellings);
+        found.reported.extend(half_done(&elements, parsed));
+        if elements.iter().any(|element| element.flag.is_some()) && !is_one_of_several(node, &elements) {
+            found.holders.push(file.holder(node, elements, Reader::Nvcc));
+        }
+    }
+    found
+}
+
+/// Lists that PyTorch reads, those that a loop writes into flags, and those that are known by their names.
+pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
+    let file = File::new(parsed, aim);
+    let mut found = InFile::default();
+    for one in lists.torch.iter().flat_map(|pattern| pattern.find_all(parsed)) {
+        if let Some((node, _)) = file.literal_in(&one) {
+            found.push(file.bare(node, Reader::Torch));
+        }
+    }
+    if lists.is_in_build_code(&parsed.bytes) {
+        file.of_loops(lists, &mut found);
+        file.by_name(lists, &mut found);
+    }
+    found.remarks.sort();
+    found.remarks.dedup();
+    found
+}
+
+impl InFile {
+    /// Adds a list, unless it was found in another way.
+    fn push(&mut self, holder: Holder) {
+        if !self.holders.iter().any(|other| other.container == holder.container) {
+            self.holders.push(holder);
+        }
+    }
+}
+
+/// What is known of architectures that stand in no list of the file.
+fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
+    match origin {
+        Origin::Environment(name) => {
+            format!("takes its architectures from the environment: set {}", parsed.text(name))
+        }
+        Origin::Machine => "compiles for the GPU of the machine that builds".to_string(),
+        Origin::Literal { .. } | Origin::Unknown => {
+            "compiles for architectures that the source alone does not tell".to_string()
+        }
+    }
+}
+
+/// A file with its guards.
+struct File<'a> {
+    parsed: &'a Parsed,
+    aim: Aim<'a>,
+    worlds: Worlds,
+}
+
+impl<'a> File<'a> {
+    fn new(parsed: &'a Parsed, aim: Aim<'a>) -> Self {
+        let toolchain = aim.toolchain;
+        Self { parsed, aim, worlds: Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda) }
+    }
+
+    fn holder(&self, node: Node<'_>, elements: Vec<Element>, reader: Reader) -> Holder {
+        let kind = match node.kind() {
+            "string" => ContainerKind::Words,
+            "tuple" => ContainerKind::Tuple,
+            _ => ContainerKind::Items,
+        };
+        let container = Container { range: node.byte_range(), kind };
+        Holder { name: name_of(node, self.parsed), container, elements, toolkits: self.readers(node), reader }
+    }
+
+    /// The lists that loops write into flags.
+    fn of_loops(&self, lists: &FoundLists, found: &mut InFile) {
+        for (string, value) in filled_strings(self.parsed, &lists.each) {
+            let line = line_of(&self.parsed.bytes, string.start_byte());
+            match resolve(value, self.parsed) {
+                Origin::Literal { node, default_of, .. } if self.names_arches(node) => {
+                    let name = default_of.map(|name| self.parsed.text(name));
+                    found.remarks.extend(name.map(|name| format!("line {line}: {name} overrides the list")));
+                    found.push(self.bare(node, Reader::Nvcc));
+                }
+                origin => found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed))),
+            }
+        }
+    }
+
+    /// The lists that are known by what stands around them.
+    fn by_name(&self, lists: &FoundLists, found: &mut InFile) {
+        let matches = lists.find.iter().flat_map(|pattern| pattern.find_all(self.parsed));
+        let fits = |one: &Match| lists.conditions.iter().all(|condition| condition.holds(one, self.parsed));
+        for one in matches.filter(fits) {
+            let Some((node, split)) = self.literal_in(&one) else { continue };
+            // A word alone may be anything, and behind it a second one would be wrong.
+            if split || node.kind() != "string" || self.bare_elements(node).len() > 1 {
+                found.push(self.bare(node, Reader::Unknown));
+            }
+        }
+    }
+
+    /// The literal that `$ARCHES` stands for, where it names architectures, and whether it is cut into words.
+    fn literal_in(&self, found: &Match) -> Option<(Node<'a>, bool)> {
+        let range = found.bindings.get("ARCHES")?.range.clone();
+        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
+        match resolve(node, self.parsed) {
+            Origin::Literal { node, split, .. } if self.names_arches(node) => Some((node, split)),
+            _ => None,
+        }
+    }
+
+    /// A list of plain architectures.
+    fn bare(&self, node: Node<'_>, reader: Reader) -> Holder {
+        self.holder(node, self.bare_elements(node), reader)
+    }
+
+    fn bare_elements(&self, node: Node<'_>) -> Vec<Element> {
+        let tokens = match node.kind() {
+            "string" => words(node, self.parsed, &[';', ',', ' ']),
+            _ => items(node, self.parsed),
+        };
+        Element::read_all(&tokens, &self.parsed.bytes, &Spelling::bare())
+    }
+
+    /// Whether a literal names architectures and nothing else.
+    fn names_arches(&self, node: Node<'_>) -> bool {
+        let elements = self.bare_elements(node);
+        let known = |element: &Element| {
+            let mut codes = element.codes().iter();
+            element.flag.is_some()
+                && codes.all(|code| self.aim.toolchain.catalogue.arch(code.arch()).is_some())
+        };
+        !elements.is_empty() && elements.iter().all(known)
+    }
+
+    /// The toolkits with which the program gets to a node.
+    fn readers(&self, node: Node<'_>) -> Vec<Toolkit> {
+        let evaluation = Evaluation { parsed: self.parsed, forms: &[], any: true, worlds: &self.worlds };
+        let reached = evaluation.reached(node);
+        let reaches = |(at, world)| match world {
+            World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
+            World::Cuda(_) | World::Hip => None,
+        };
+        self.worlds.iter().enumerate().filter_map(reaches).collect()
+    }
+}
+
+/// The items of a list.
+fn items(node: Node<'_>, parsed: &Parsed) -> Vec<Token> {
+    let children = significant_children(node).into_iter().filter(Node::is_named);
+    children.map(|child| Token { range: child.byte_range(), content: content(child, parsed) }).collect()
+}
+
+/// What stands between the quotes of a string, or a number.
+fn content(node: Node<'_>, parsed: &Parsed) -> Option<Range<usize>> {
+    match node.kind() {
+        "integer" | "float" => Some(node.byte_range()),
+        "string" if !has_interpolation(node) => {
+            let last = node.child_count().checked_sub(1)?;
+            let range = node.child(0)?.end_byte()..node.child(last)?.start_byte();
+            (range.start <= range.end && range.end <= parsed.bytes.len()).then_some(range)
+        }
+        _ => None,
+    }
+}
+
+/// The words of a string.
+fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec<Token> {
+    let last = node.child_count().saturating_sub(1);
+    let (Some(first), Some(last)) = (node.child(0), node.child(last)) else { return Vec::new() };
+    let content = first.end_byte()..last.start_byte();
+    let Ok(text) = std::str::from_utf8(&parsed.bytes[content.clone()]) else { return Vec::new() };
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    for end in text.match_indices(separators).map(|(at, _)| at).chain([text.len()]) {
+        if start < end {
+            let range = content.start + start..content.start + end;
+            tokens.push(Token { range: range.clone(), content: Some(range) });
+        }
+        start = end + 1;
+    }
+    tokens
+}
+
+/// What a list is called: the name that it is assigned, its key, its keyword; else its line.
+fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
+    let named = ancestors(node).take_while(|outer| !outer.kind().ends_with("block")).find_map(|outer| {
+        let field = match outer.kind() {
+            "assignment" | "augmented_assignment" => "left",
+            "pair" => "key",
+            "keyword_argument" => "name",
+            _ => return None,
+        };
+        outer.child_by_field_name(field)
+    });
+    let line = || format!("line {}", line_of(&parsed.bytes, node.start_byte()));
+    named.map_or_else(line, |name| format!("`{}`", parsed.text(name).trim_matches(['"', '\''])))
+}
+
+/// Whether a list is only compared with something.
+fn is_compared(node: Node<'_>) -> bool {
+    let outer = ancestors(node).take_while(|outer| !outer.kind().ends_with("block"));
+    outer.into_iter().any(|outer| matches!(outer.kind(), "comparison_operator" | "assert_statement"))
+}
+
+/// Whether a list is one flag that a statement adds to others: what is wanted needs a statement of its own.
+fn is_one_of_several(node: Node<'_>, elements: &[Element]) -> bool {
+    let [only] = elements else { return false };
+    let Some(parent) = node.parent().filter(|_| only.flag.as_ref().is_some_and(|flag| !flag.shorthand))
+    else {
+        return false;
+    };
+    matches!(parent.kind(), "augmented_assignment" | "binary_operator")
+        || (parent.kind() == "argument_list" && parent.parent().is_some_and(|call| is_adding(call)))
+}
+
+fn is_adding(call: Node<'_>) -> bool {
+    call.child_by_field_name("function").is_some_and(|function| function.kind() == "attribute")
+        && arguments(call).len() == 1
+}
+
+/// Whether a string is a command line of nvcc that is run, or kept under a name.
+fn is_command_line(node: Node<'_>, parsed: &Parsed) -> bool {
+    const RUNNING: [&str; 9] = [
+        "system",
+        "popen",
+        "call",
+        "check_call",
+        "check_output",
+        "run",
+        "Popen",
+        "getoutput",
+        "exec_command",
+    ];
+    let names_nvcc = || {
+        parsed
+            .text(node)
+            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '/'))
+            .any(|word| word == "nvcc")
+    };
+    let mut outer = ancestors(node).take_while(|outer| !outer.kind().ends_with("block"));
+    let run = |outer: Node<'_>| match outer.kind() {
+        "assignment" => true,
+        "call" => outer.child_by_field_name("function").is_some_and(|function| {
+            let name = parsed.text(function);
+            RUNNING.contains(&name.rsplit('.').next().unwrap_or_default())
+        }),
+        _ => false,
+    };
+    names_nvcc() && outer.any(run)
+}
+
+/// Hand edits that nvcc refuses.
+fn half_done(elements: &[Element], parsed: &Parsed) -> Vec<String> {
+    let others = elements.iter().filter(|element| element.flag.is_none());
+    let fault = |element: &Element| {
+        let text = element.text.trim_matches(['"', '\'']).trim();
+        let is_value = |text: &str| text.trim().parse::<crate::engine::arch::Gencode>().is_ok();
+        let line = line_of(&parsed.bytes, element.range.start);
+        match text.strip_prefix("-gencode") {
+            Some(rest) if is_value(rest) => {
+                Some(format!("line {line}: `{text}` is one word, which nvcc refuses"))
+            }
+            None if is_value(text) => Some(format!("line {line}: `{text}` has no -gencode before it")),
+            _ => None,
+        }
+    };
+    others.filter_map(fault).collect()
+}

@@ -1,0 +1,275 @@
+//! `list`: lists of architectures hold what is wanted; their notation is kept. Flags that are elements of a list are
+//! settled in the same way.
+
+mod each;
+mod element;
+mod find;
+mod resolve;
+mod settle;
+mod write;
+
+use pep440_rs::Version;
+
+use super::files::Files;
+use super::gencode::Compiled;
+use super::rewrite::Condition;
+use super::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
+use crate::engine::pattern::Pattern;
+use crate::engine::source::Sources;
+use crate::engine::syntax::language::Parsed;
+use crate::engine::toolkit::Toolkit;
+pub use element::{NoSpelling, Spelling};
+use find::{Holder, found, named, with_flags};
+use settle::{Rules, Settled, settle};
+use write::Written;
+
+/// Lists of architectures.
+#[derive(Debug, Clone)]
+pub struct ListOp {
+    /// Where to look.
+    pub files: Files,
+    /// Which lists.
+    pub which: Which,
+}
+
+/// Which lists an op is about.
+#[derive(Debug, Clone)]
+pub enum Which {
+    /// The one that a name stands for, such as one that only validates; it must be there.
+    Named(String),
+    /// Those that code of some shape holds.
+    Found(Box<FoundLists>),
+    /// Those that hold nvcc flags, and command lines of nvcc.
+    Flags(Vec<Spelling>),
+}
+
+/// Lists that code of some shape holds. One that is found in several ways counts by the first of them.
+#[derive(Debug, Clone)]
+pub struct FoundLists {
+    /// Code around `$ARCHES` that PyTorch reads.
+    pub torch: Vec<Pattern>,
+    /// What stands before the value in a string that a loop fills with each of a list: `compute_`.
+    pub each: Vec<String>,
+    /// Code around `$ARCHES` of which nothing tells who reads it.
+    pub find: Vec<Pattern>,
+    /// Conditions on the other metavariables of `find`.
+    pub conditions: Vec<Condition>,
+    /// `each` and `find` only in files that hold one of these texts.
+    pub with: Vec<String>,
+}
+
+impl FoundLists {
+    /// Whether a file can hold lists of a loop, or such that are known by what stands around them.
+    fn is_in_build_code(&self, bytes: &[u8]) -> bool {
+        self.with.is_empty() || self.with.iter().any(|word| holds(bytes, word))
+    }
+
+    fn may_hold(&self, bytes: &[u8]) -> bool {
+        let may_match = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.may_match(bytes));
+        may_match(&self.torch)
+            || (self.is_in_build_code(bytes)
+                && (self.each.iter().any(|word| holds(bytes, word)) || may_match(&self.find)))
+    }
+}
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    memchr::memmem::find(bytes, word.as_bytes()).is_some()
+}
+
+/// Who reads a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// nvcc is asked for all of it.
+    Nvcc,
+    /// PyTorch, which checks it and hands it to nvcc.
+    Torch,
+    /// The source does not tell: it may only say what can be asked for.
+    Unknown,
+}
+
+/// What an op found in one file.
+#[derive(Debug, Default)]
+struct InFile {
+    holders: Vec<Holder>,
+    remarks: Vec<String>,
+    reported: Vec<String>,
+}
+
+impl ListOp {
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let each = |key, texts: &[String]| texts.iter().map(|text| (key, text.clone())).collect::<Vec<_>>();
+        match &self.which {
+            Which::Named(name) => vec![("name", name.clone())],
+            Which::Flags(spellings) => {
+                spellings.iter().map(|spelling| ("elements", spelling.text.clone())).collect()
+            }
+            Which::Found(lists) => {
+                let texts = |patterns: &[Pattern]| -> Vec<String> {
+                    patterns.iter().map(|pattern| pattern.text.clone()).collect()
+                };
+                let [torch, find] = [&lists.torch, &lists.find].map(|patterns| texts(patterns));
+                [each("torch", &torch), each("each", &lists.each), each("find", &find)].concat()
+            }
+        }
+    }
+
+    /// The kind, as patch sets name it.
+    pub fn kind(&self) -> &'static str {
+        if matches!(self.which, Which::Flags(_)) { "gencode" } else { "list" }
+    }
+
+    /// What the op does to these sources.
+    pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+        let mut plan = OpPlan::of(Outcome::NotApplicable { why: self.nothing() });
+        let (mut how, mut reported) = (Vec::new(), Vec::new());
+        for (path, bytes) in self.files.of(sources).filter(|(_, bytes)| self.may_hold(bytes)) {
+            let Some(parsed) = parse(sources, path)? else { continue };
+            let found = self.in_file(parsed, path, aim)?;
+            plan.remarks.extend(found.remarks.into_iter().map(|text| format!("{path} {text}")));
+            reported.extend(found.reported.into_iter().map(|text| format!("{path} {text}")));
+            for holder in &found.holders {
+                plan.sites.push(Site::of(path, bytes, holder.container.range.start));
+                let Some(settled) = self.settled(holder, aim) else { continue };
+                let name = format!("{path} {}", holder.name);
+                let name = if self.is_named() { holder.name.clone() } else { name };
+                if settled.nothing_left {
+                    reported.push(self.emptied(holder, path, aim)?);
+                    continue;
+                }
+                let written = Written { bytes, container: &holder.container, elements: &holder.elements };
+                let overlap = |overlap| OpError::Overlap { path: path.to_string(), overlap };
+                let edits = written.edits(&settled.slots).map_err(overlap)?;
+                reported.extend(settled.reported.iter().map(|text| format!("{name}: {text}")));
+                if !edits.is_empty() {
+                    how.push(format!("{name}: {}", settled.how.join(", ")));
+                    plan.edits.entry(path.to_string()).or_default().merge(edits).map_err(overlap)?;
+                }
+            }
+        }
+        if !plan.sites.is_empty() {
+            plan.outcome = Outcome::AlreadySatisfied { why: self.satisfied(aim) };
+        }
+        plan.conclude(how, reported);
+        Ok(plan)
+    }
+
+    /// What each toolkit is given by the lists that are known to reach nvcc.
+    pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], aim: Aim<'_>) -> Vec<Vec<Compiled>> {
+        let reaches = |holder: &&Holder| holder.reader != Reader::Unknown;
+        let holders = self.in_file(parsed, "", aim).map(|found| found.holders).unwrap_or_default();
+        let catalogue = aim.toolchain.catalogue;
+        let given = |toolkit: &Toolkit| {
+            let reading = holders.iter().filter(reaches).filter(|holder| holder.toolkits.contains(toolkit));
+            reading.fold(Vec::new(), |mut compiled: Vec<Compiled>, holder| {
+                let flags =
+                    holder.elements.iter().filter_map(|element| Some(&element.flag.as_ref()?.gencode));
+                let flags = flags.map(|gencode| Compiled {
+                    gencode: gencode.clone(),
+                    accepted: catalogue.takes(*toolkit, gencode),
+                });
+                // What a second list repeats is not said again.
+                let new: Vec<Compiled> = flags.filter(|flag| !compiled.contains(flag)).collect();
+                compiled.extend(new);
+                compiled
+            })
+        };
+        toolkits.iter().map(given).collect()
+    }
+
+    fn is_named(&self) -> bool {
+        matches!(self.which, Which::Named(_))
+    }
+
+    /// Whether a file can hold such a list at all, judged without parsing it.
+    pub(super) fn may_hold(&self, bytes: &[u8]) -> bool {
+        match &self.which {
+            Which::Named(_) => true,
+            Which::Flags(spellings) => spellings.iter().any(|spelling| holds(bytes, spelling.word())),
+            Which::Found(lists) => lists.may_hold(bytes),
+        }
+    }
+
+    fn in_file(&self, parsed: &Parsed, path: &str, aim: Aim<'_>) -> Result<InFile, OpError> {
+        match &self.which {
+            Which::Named(name) => {
+                let holder = named(parsed, name, aim);
+                let holder =
+                    holder.ok_or_else(|| no_anchor(name, path, format!("no list named `{name}`")))?;
+                let knows = holder.elements.iter().any(|element| element.flag.is_some());
+                if !knows && aim.wish.wanted().next().is_some() {
+                    return Err(no_anchor(name, path, format!("no architecture in `{name}`")));
+                }
+                Ok(InFile { holders: vec![holder], ..InFile::default() })
+            }
+            Which::Flags(spellings) => Ok(with_flags(parsed, spellings, aim)),
+            Which::Found(lists) => Ok(found(parsed, lists, aim)),
+        }
+    }
+
+    /// The settled list; `None` where none of the given toolkits reads it.
+    fn settled(&self, holder: &Holder, aim: Aim<'_>) -> Option<Settled> {
+        let given: Vec<Toolkit> =
+            aim.toolchain.cuda.iter().copied().filter(|cuda| holder.toolkits.contains(cuda)).collect();
+        let concerned =
+            if aim.toolchain.cuda.is_empty() { !holder.toolkits.is_empty() } else { !given.is_empty() };
+        if self.is_named() {
+            return Some(settle(
+                &holder.elements,
+                &Rules { cuda: &[], torch: None, prunes: false, ..rules(aim) },
+            ));
+        }
+        let torch = aim.torch.filter(|_| holder.reader == Reader::Torch);
+        let prunes = holder.reader != Reader::Unknown;
+        let rules = Rules { cuda: &given, torch, prunes, readers: &holder.toolkits, ..rules(aim) };
+        concerned.then(|| settle(&holder.elements, &rules))
+    }
+
+    /// What is to be said of a list that would lose everything; of a named one it is an error.
+    fn emptied(&self, holder: &Holder, path: &str, aim: Aim<'_>) -> Result<String, OpError> {
+        let place = format!("{} of {path}", holder.name);
+        if self.is_named() {
+            return Err(OpError::NothingLeft { place });
+        }
+        let cuda: Vec<String> = aim.toolchain.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
+        Ok(match cuda.is_empty() || !aim.wish.is_empty() {
+            true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
+            false => format!(
+                "{} refuses all of {place}: say what to compile for, --add-arch 120",
+                cuda.join(" and ")
+            ),
+        })
+    }
+
+    fn nothing(&self) -> String {
+        match &self.which {
+            Which::Flags(_) => "no list of nvcc flags names an architecture".to_string(),
+            Which::Named(_) | Which::Found(_) => "no such list".to_string(),
+        }
+    }
+
+    fn satisfied(&self, aim: Aim<'_>) -> String {
+        match &self.which {
+            Which::Named(name) => format!("`{name}` holds them"),
+            Which::Found(_) | Which::Flags(_) => aim.satisfied(),
+        }
+    }
+}
+
+fn rules(aim: Aim<'_>) -> Rules<'_> {
+    let Aim { wish, toolchain, torch, .. } = aim;
+    let torch: Option<&Version> = torch;
+    Rules { wish, catalogue: toolchain.catalogue, cuda: &[], torch, prunes: true, readers: &[] }
+}
+
+fn no_anchor(name: &str, path: &str, fact: String) -> OpError {
+    OpError::NoAnchor(Box::new(NoAnchor {
+        fact,
+        path: path.to_string(),
+        looked_for: format!("{name} = [...]"),
+        nearest: None,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -82,5 +82,7 @@ fn files_of_words_have_keys_of_their_own() {
     assert!(
         words("[[list]]\nin = 'text'\nfile = 'a'\n").contains("unknown variant `text`, expected `words`")
     );
-    assert!(words("[[list]]\nin = 'words'\nfile = 'a'\nname = 'A'\nfind = ['x']\n").contains("of words only"));
+    assert!(
+        words("[[list]]\nin = 'words'\nfile = 'a'\nname = 'A'\nfind = ['x']\n").contains("of words only")
+    );
 }

@@ -359,7 +359,7 @@ mod tests {
         let words = inside(text.as_bytes(), 1..text.len() - 1);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         assert_eq!(texts, ["70", "75", "${A B}", "-x"]);
-        assert!(words.iter().all(|word| &text[word.range.clone()] == word.text));
+        assert!(words.iter().all(|word| text[word.range.clone()] == word.text));
     }
 
     #[test]

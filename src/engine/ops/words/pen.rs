@@ -197,12 +197,12 @@ impl<'a> Pen<'a> {
             return None;
         }
         let own = Some(neighbour).filter(|item| self.outline.is_sole(item));
-        let model = own.or_else(|| added().filter(|item| self.outline.is_sole(item)).last())?;
+        let model = own.or_else(|| added().rfind(|item| self.outline.is_sole(item)))?;
         let line = self.command_line(model, text, style::indent_at(self.bytes, command.start));
         let lines = style::whole_lines(self.bytes, command.clone());
         let at = if addition.before { lines.start } else { lines.end };
         let ends = at == 0 || self.bytes[at - 1] == b'\n';
-        ends.then(|| Edit { range: at..at, text: line })
+        ends.then_some(Edit { range: at..at, text: line })
     }
 
     /// The command of an item with another entry, as a line.

@@ -409,9 +409,9 @@ impl Settling<'_> {
     fn place(&mut self, parts: Vec<Gencode>, block: usize) {
         let order = parts.iter().map(Gencode::order).min();
         let within = || self.list.entries.iter().enumerate().filter(|(_, entry)| entry.block == block);
-        let smaller = within().filter(|(_, entry)| entry.order().is_some() && entry.order() < order).last();
+        let smaller = within().rfind(|(_, entry)| entry.order().is_some() && entry.order() < order);
         let named = || within().find(|(_, entry)| entry.order().is_some());
-        let Some((neighbour, _)) = smaller.or_else(named).or_else(|| within().last()) else { return };
+        let Some((neighbour, _)) = smaller.or_else(named).or_else(|| within().next_back()) else { return };
         let before = smaller.is_none();
         self.settled.additions.push(Addition { neighbour, before, parts, since: None });
         // Those after the same neighbour are in their order: wanted results come ascending.

@@ -47,8 +47,11 @@ fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<
     let is_meant = |one: &Sequence| {
         one.name.as_ref().is_some_and(|name| is_named(name, &names.torch) || is_named(name, &names.others))
     };
+    let meant = outline.sequences.iter().enumerate();
+    let meant = meant.filter(|(_, one)| is_meant(one) && !items::is_printed(one, outline)).map(|(at, _)| at);
     let mut items = Vec::new();
-    for (at, sequence) in outline.sequences.iter_mut().enumerate().filter(|(_, one)| is_meant(one)) {
+    for at in meant.collect::<Vec<usize>>() {
+        let sequence = &mut outline.sequences[at];
         sequence.words = items::split(&sequence.words);
         let own = items::elements(at, sequence, &known).into_iter();
         items.extend(own.filter(|item| !held.contains(&(at, item.words.start))));

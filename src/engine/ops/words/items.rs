@@ -71,10 +71,14 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
 }
 
 /// Whether a command only prints what it holds.
-fn is_printed(sequence: &Sequence, outline: &Outline) -> bool {
+pub fn is_printed(sequence: &Sequence, outline: &Outline) -> bool {
     let whole = sequence.holder.and_then(|(holder, _)| outline.sequences.get(holder)).unwrap_or(sequence);
-    let first = whole.words.first().map_or("", |word| word.text.trim_start_matches('@'));
-    whole.name.is_none() && matches!(first, "echo" | "printf")
+    whole.words.iter().find(|word| word.text != "RUN").is_some_and(prints)
+}
+
+/// Whether a word is a command that only prints.
+pub fn prints(word: &Word) -> bool {
+    matches!(word.text.trim_start_matches('@'), "echo" | "printf")
 }
 
 /// The flag that words begin with: how many words it has, what it compiles, how it is written.

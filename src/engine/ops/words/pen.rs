@@ -51,9 +51,10 @@ impl<'a> Pen<'a> {
                 },
             }
         }
-        let (guarded, plain): (Vec<Addition>, Vec<Addition>) =
+        let (mut guarded, plain): (Vec<Addition>, Vec<Addition>) =
             additions.into_iter().partition(|addition| addition.since.is_some());
         plain.iter().for_each(|addition| self.insert(group, addition));
+        guarded.sort_by_key(|addition| (addition.neighbour, addition.since));
         let alike =
             |one: &Addition, other: &Addition| (one.neighbour, one.since) == (other.neighbour, other.since);
         guarded.chunk_by(alike).for_each(|alike| self.insert_guarded(group, alike));

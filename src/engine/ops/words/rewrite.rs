@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::cmake::argument_lists;
 use super::is_hidden;
+use super::items::prints;
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::ops::files::Files;
 use crate::engine::ops::{OpError, OpPlan, Outcome, Site, parse};
@@ -237,11 +238,9 @@ fn word_lists(sources: &Sources, path: &str, bytes: &[u8]) -> Result<Vec<Vec<Wor
         Some(parsed) if parsed.language == Language::Cmake => argument_lists(parsed),
         Some(_) => Vec::new(),
         None => {
-            let prints = |words: &[Word]| {
-                words.iter().any(|word| matches!(word.text.trim_start_matches('@'), "echo" | "printf"))
-            };
+            let prints = |words: &[Word]| words.iter().find(|word| word.text != "RUN").is_some_and(prints);
             let all = commands(Dialect::of_path(path), bytes).into_iter().map(|command| command.words);
-            all.filter(|words| !prints(&words[..1])).collect()
+            all.filter(|words| !prints(words)).collect()
         }
     };
     let strings: Vec<Vec<Word>> = lists

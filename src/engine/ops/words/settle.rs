@@ -332,61 +332,54 @@ impl Settling<'_> {
     /// Adds a result to the block that fits best; `false` where nothing could be done.
     fn add(&mut self, code: Code, asking: &Presence, given: &Presence) -> bool {
         let Some(block) = self.block_for(code, asking, given) else { return false };
-        if !self.torch_refuses(&Gencode::of(code)) && self.add_guarded(code, block) {
-            self.settled.added.push(code);
-            return true;
-        }
-        if self.torch_refuses(&Gencode::of(code)) {
-            let torch = self.law.torch.map(Version::to_string).unwrap_or_default();
-            self.settled.reported.push(format!("{} is not added: torch {torch} refuses it", code.label()));
+        let joins = matches!((code, self.list.ptx), (Code::Ptx(_), Ptx::Joined));
+        let guarded = self.guarded(code, block).filter(|_| !joins);
+        if let Some(obstacle) = self.obstacle(code, block, guarded.is_some()) {
+            self.settled.reported.push(format!("{} is not added: {obstacle}", code.label()));
             return false;
         }
-        let presence = &self.list.blocks[block];
-        let mut toolkits = self.law.cuda.iter().filter(|toolkit| self.law.reaches(presence, **toolkit));
-        if let Some(toolkit) =
-            toolkits.find(|toolkit| !self.law.catalogue.takes(**toolkit, &Gencode::of(code)))
-        {
-            let why = "and the list is the same for every toolkit";
-            self.settled
-                .reported
-                .push(format!("{} is not added: CUDA {toolkit} refuses it, {why}", code.label()));
-            return false;
-        }
-        match (code, self.list.ptx) {
-            (Code::Ptx(arch), Ptx::Joined) => self.join_ptx(arch, block),
-            (Code::Ptx(_), Ptx::Unsaid) => {
-                let fact = format!("{} is not added: the list cannot say it", code.label());
-                self.settled.reported.push(fact);
-                return false;
-            }
-            _ => self.place(vec![Gencode::of(code)], block),
+        match guarded {
+            Some(addition) => self.settled.additions.push(addition),
+            None if joins => self.join_ptx(code.arch(), block),
+            None => self.place(vec![Gencode::of(code)], block),
         }
         self.settled.added.push(code);
         true
     }
 
-    /// Adds a result under a condition of its own, where the file has one to go by and some toolkit that gets to the
-    /// block would refuse it.
-    fn add_guarded(&mut self, code: Code, block: usize) -> bool {
+    /// Why a result cannot be added to a block.
+    fn obstacle(&self, code: Code, block: usize, is_guarded: bool) -> Option<String> {
+        let gencode = Gencode::of(code);
+        if self.torch_refuses(&gencode) {
+            return self.law.torch.map(|torch| format!("torch {torch} refuses it"));
+        }
+        let presence = &self.list.blocks[block];
+        let mut given = self.law.cuda.iter().filter(|toolkit| self.law.reaches(presence, **toolkit));
+        let refusing = given.find(|toolkit| !self.law.catalogue.takes(**toolkit, &gencode));
+        match (refusing.filter(|_| !is_guarded), code, self.list.ptx) {
+            (Some(toolkit), ..) => {
+                Some(format!("CUDA {toolkit} refuses it, and the list is the same for every toolkit"))
+            }
+            (None, Code::Ptx(_), Ptx::Unsaid) => Some("the list cannot say it".to_string()),
+            (None, ..) => None,
+        }
+    }
+
+    /// A result under a condition of its own, where the file has one to go by and some toolkit that gets to the block
+    /// would refuse it.
+    fn guarded(&self, code: Code, block: usize) -> Option<Addition> {
         let takes = self.law.worlds.takes(self.law.catalogue, &Gencode::of(code));
         let presence = self.list.blocks[block].without_hip();
-        let row = self.law.catalogue.arch(code.arch());
-        let since = row.filter(|row| row.last.is_none()).and_then(|row| row.since);
+        let row = self.law.catalogue.arch(code.arch()).filter(|row| row.last.is_none())?;
         let own = self.list.guards.iter().find(|(guard, _)| *guard == block);
-        let form = own.or(self.list.guards.last());
-        let (Some(since), Some((guard, around)), false) = (since, form, presence.beyond(&takes).is_empty())
-        else {
-            return false;
-        };
+        let (guard, around) = own.or(self.list.guards.last())?;
         let reaches = self.list.blocks[*around].and(&takes);
-        let within = |entry: &Entry| entry.block == *guard;
-        let Some(neighbour) = self.list.entries.iter().rposition(within) else { return false };
-        if !presence.and(&takes).is_covered_by(&reaches) {
-            return false;
-        }
-        let parts = vec![Gencode::of(code)];
-        self.settled.additions.push(Addition { neighbour, before: false, parts, since: Some(since) });
-        true
+        let is_needed = !presence.beyond(&takes).is_empty();
+        let is_enough = presence.and(&takes).is_covered_by(&reaches);
+        let neighbour = self.list.entries.iter().rposition(|entry| entry.block == *guard)?;
+        let addition =
+            Addition { neighbour, before: false, parts: vec![Gencode::of(code)], since: row.since };
+        (row.since.is_some() && is_needed && is_enough).then_some(addition)
     }
 
     /// The block that the most of those who ask get to most certainly, and the fewest others.

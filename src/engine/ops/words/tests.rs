@@ -153,7 +153,7 @@ fn dockerfiles_hold_lists() {
         settled("Dockerfile", "ARG TORCH_CUDA_ARCH_LIST=8.0\n", "120"),
         "ARG TORCH_CUDA_ARCH_LIST=\"8.0;12.0\"\n"
     );
-    let left = "ARG TORCH_CUDA_ARCH_LIST\nENV TORCH_CUDA_ARCH_LIST=${TORCH_CUDA_ARCH_LIST}\nENV TORCH_CUDA_ARCH_LIST=\"\"\n";
+    let left = "RUN echo 'TORCH_CUDA_ARCH_LIST=8.0' >> x\nARG TORCH_CUDA_ARCH_LIST\nENV TORCH_CUDA_ARCH_LIST=${TORCH_CUDA_ARCH_LIST}\nENV TORCH_CUDA_ARCH_LIST=\"\"\n";
     assert!(outcome("Dockerfile", left, "120 @13.0").starts_with("not-applicable"));
 }
 
@@ -304,7 +304,7 @@ fn lists_of_kernels_are_reported() {
     let told = outcome("CMakeLists.txt", text, "120");
     assert!(told.contains("120 not added: every entry is for one chip alone"), "{told}");
     assert!(
-        told.contains("lists given to cuda_archs_intersection are left") && told.contains(": line 2;"),
+        told.contains("lists given to cuda_archs_intersection are left") && told.ends_with(": line 2"),
         "{told}"
     );
 }
@@ -368,8 +368,6 @@ fn named(text: &str) -> Vec<u16> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
-
     /// What is wanted is there once, what was dropped or refused is gone, the rest stays in its order, comments stay.
     #[test]
     fn the_law_holds_in_every_form(

@@ -172,6 +172,7 @@ fn renames() -> Vec<RenameOp> {
         from: from.to_string(),
         to: "other::renamed<>".to_string(),
         include: Vec::new(),
+        unless: Vec::new(),
     }));
     renames
 }

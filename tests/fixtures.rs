@@ -19,6 +19,7 @@ use mambapatch::engine::environment::Environment;
 use mambapatch::engine::ops::Left;
 use mambapatch::engine::ops::gencode::{ArchWish, Compiled};
 use mambapatch::engine::patchset::bind::Bound;
+use mambapatch::engine::patchset::load::Texts;
 use mambapatch::engine::patchset::select::Request;
 use mambapatch::engine::patchset::{PatchSets, Upstream, shipped};
 use mambapatch::engine::plan::effect::EffectRow;
@@ -51,11 +52,24 @@ fn every_fixture() {
 }
 
 static SHIPPED: LazyLock<PatchSets> =
-    LazyLock::new(|| shipped::texts().load().unwrap_or_else(|error| panic!("{error}")));
+    LazyLock::new(|| texts().load().unwrap_or_else(|error| panic!("{error}")));
+
+/// The shipped sets. A set that upstreams use has no upstream of its own: its cases are trees of one that uses it alone.
+fn texts() -> Texts {
+    let mut texts = shipped::texts();
+    for set in ["cuda-api", "torch-api"] {
+        let user = format!(
+            "url = ''\ndistribution = ''\nmodule = ''\nfloor = '10.0'\ntested-through = '1.0'\npatches = []\n\
+             uses = ['{set}']\nrecognise = []\n"
+        );
+        texts.insert(&format!("user of {set}/upstream.toml"), &user, None);
+    }
+    texts
+}
 
 /// The shipped patch sets, with the case's own beside or instead of them.
 fn own_sets(case: &Case) -> Result<PatchSets, String> {
-    let mut texts = shipped::texts();
+    let mut texts = texts();
     for (path, bytes) in case.patch_sets.iter() {
         texts.insert(path, &String::from_utf8_lossy(bytes), Some(&case.name));
     }
@@ -70,8 +84,9 @@ fn check(case: &Case, bless: bool) -> Checked {
         own = own_sets(case)?;
         &own
     };
-    let upstream =
-        sets.upstream(&case.upstream).ok_or_else(|| format!("no patch set is named `{}`", case.upstream))?;
+    let user = format!("user of {}", case.upstream);
+    let upstream = sets.upstream(&case.upstream).or_else(|| sets.upstream(&user));
+    let upstream = upstream.ok_or_else(|| format!("no patch set is named `{}`", case.upstream))?;
     let request = request(case)?;
     let version = version(&case.file.version)?;
     let bound = Bound::new(upstream, version, &request, Catalogue::shipped());

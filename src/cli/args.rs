@@ -27,6 +27,8 @@ Examples:
   mambapatch apply v2.2.4 --add-arch 120
   # a checkout of yours, only shown
   mambapatch diff ./mamba --add-arch 5090 --cuda 13.0
+  # any extension, for what this machine has
+  mambapatch apply ./some-extension --host
   # which releases need the patch
   mambapatch matrix causal-conv1d --add-arch 120")]
 pub struct Cli {
@@ -91,8 +93,9 @@ Examples:
   # a new checkout in ./mamba-ssm-2.2.4
   mambapatch apply v2.2.4 --add-arch 120
   mambapatch apply causal-conv1d@v1.4.0 --add-arch B200
-  # what this machine needs
+  # what this machine needs; a source tree of no known upstream
   mambapatch apply ./mamba --host
+  mambapatch apply ./some-extension --cuda 13.0 --torch 2.11 --add-arch 120
   # into the files, no branch
   mambapatch apply ./mamba --add-arch 120 --no-commit")]
     Apply(ApplyArgs),

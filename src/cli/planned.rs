@@ -1,5 +1,7 @@
 //! The part of the road that apply, diff and check share: from what was typed to a proved plan.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::args::{Everywhere, PlanArgs, SourceArgs};
@@ -151,7 +153,8 @@ pub fn planned<'a>(
     let upstream = upstream.ok_or_else(|| not_recognised(&target, &asked.sets))?;
     check_floor(upstream, &asked.request)?;
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
-    let mut sources = read(&target, upstream)?;
+    let (mut sources, skipped) = read(&target, upstream)?;
+    bound.notes.extend(skipped_note(&bound, &skipped));
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
@@ -176,10 +179,32 @@ pub fn check_floor(upstream: &Upstream, request: &Request) -> Result<(), Failure
 /// The largest file that is parsed: ten times the largest source that an upstream has.
 const LARGEST: usize = 4 << 20;
 
-/// The files that the patches of a set look at.
-fn read(target: &Target, upstream: &Upstream) -> Result<Sources, Failure> {
+/// The files that the patches of a set look at, and the paths that they leave out.
+fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), Failure> {
     let files = Files::new(&upstream.globs());
-    Ok(target.read(&|path| files.as_ref().is_ok_and(|files| files.contains(path)))?)
+    let skipped = RefCell::new(Vec::new());
+    let wanted = |path: &str| {
+        let Ok(files) = &files else { return false };
+        if files.skipped(path).is_some() {
+            skipped.borrow_mut().push(path.to_string());
+        }
+        files.contains(path)
+    };
+    let sources = target.read(&wanted)?;
+    Ok((sources, skipped.into_inner()))
+}
+
+/// What tells of the folders that the wanted ops leave out.
+fn skipped_note(bound: &Bound<'_>, paths: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let ops = bound.patches.iter().flat_map(|patch| &patch.ops);
+    let files: Vec<&Files> = ops.map(|op| op.op.files()).collect();
+    let folder = |path: &'_ String| files.iter().find_map(|files| files.skipped(path)).map(str::to_string);
+    let folders: BTreeSet<String> = paths.iter().filter_map(folder).collect();
+    let named: Vec<&str> = folders.iter().map(String::as_str).take(MOST).collect();
+    let more = folders.len() - named.len();
+    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!named.is_empty()).then(|| format!("left out as code of others or for HIP: {}{rest}", named.join(", ")))
 }
 
 /// Plans and proves what is bound on the sources of a target.

@@ -103,9 +103,10 @@ fn word_style(outcome: &Outcome) -> anstyle::Style {
     }
 }
 
-/// How much of each file was understood.
+/// How much of each file was understood. Of many files, those that were read whole share a line.
 pub fn understood(rows: &[Understood]) -> String {
-    let row = |row: &Understood| {
+    const MOST: usize = 8;
+    let row = |row: &&Understood| {
         let what = match row.places {
             0 => "all of it".to_string(),
             1 => format!("all but 1 place ({} of {} bytes)", row.unread, row.size),
@@ -113,12 +114,16 @@ pub fn understood(rows: &[Understood]) -> String {
         };
         vec![row.path.clone(), what]
     };
-    let lines: Vec<Vec<String>> = rows.iter().map(row).collect();
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
-    }
+    let (partly, whole): (Vec<&Understood>, Vec<&Understood>) = rows.iter().partition(|row| row.places > 0);
+    let lines: Vec<Vec<String>> = match rows.len() {
+        0 => return String::new(),
+        count if count <= MOST => rows.iter().map(|it| row(&it)).collect(),
+        _ => {
+            let rest = vec![format!("{} other files", whole.len()), "all of each".to_string()];
+            partly.iter().map(row).chain((!whole.is_empty()).then_some(rest)).collect()
+        }
+    };
+    format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
 }
 
 /// What each toolkit compiles, before and after; one table for the build files that have the same.

@@ -8,7 +8,9 @@ use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
 use crate::engine::arch::{Code, Variant};
-use crate::engine::patchset::{Upstream, Wanted};
+use crate::engine::ops::Outcome;
+use crate::engine::patchset::{PatchOp, Upstream};
+use crate::engine::plan::OpReport;
 use crate::engine::source::Sources;
 use crate::engine::tag::Tag;
 
@@ -64,9 +66,17 @@ pub fn leave_out_large(sources: &mut Sources, largest: usize) -> Vec<String> {
 
 /// What is to be said where architectures are wanted and no build file names any.
 pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
-    let (plan, bound) = (planned.proved.plan(), &planned.bound);
-    let by_arch = bound.patches.iter().any(|bound| matches!(bound.patch.wanted, Wanted::ByArch));
-    let list = arch_list(planned).filter(|_| by_arch && plan.effect(bound).is_empty())?;
+    let reads_arches = |op: &&&PatchOp| matches!(op.op.kind(), "gencode" | "list");
+    let mut ops = planned.bound.patches.iter().flat_map(|bound| &bound.ops).filter(reads_arches).peekable();
+    let reports = || planned.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
+    let found_nothing = |op: &&PatchOp| {
+        let is_nothing = |report: &OpReport| {
+            matches!(report.outcome, Outcome::NotApplicable { .. }) && report.remarks.is_empty()
+        };
+        reports().any(|report| report.id == op.id && is_nothing(report))
+    };
+    let nothing = ops.peek().is_some() && ops.all(|op| found_nothing(&op));
+    let list = arch_list(planned).filter(|_| nothing)?;
     Some(format!(
         "no build file names an architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" \
          if it is set, else for the GPUs that it finds"

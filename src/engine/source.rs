@@ -53,6 +53,13 @@ impl Sources {
         Some(parsed.as_ref().map_err(|failed| *failed))
     }
 
+    /// The files that were parsed so far, in the order of their paths. Most files of a tree never have to be.
+    pub fn parsed_files(&self) -> impl Iterator<Item = (&str, &Parsed)> {
+        self.files
+            .iter()
+            .filter_map(move |(path, file)| Some((path.as_str(), file.parsed.get()?.as_ref().ok()?)))
+    }
+
     /// All files in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
         self.files.iter().map(|(path, file)| (path.as_str(), &file.bytes))

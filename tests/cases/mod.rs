@@ -9,6 +9,8 @@
 //! - `patchsets/SET/FILE.toml`, if there are any: patch-set files of the case's own, beside or instead of the
 //!   shipped ones.
 
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,10 @@ pub struct CaseFile {
     /// Nothing must change; there is no `after/` then.
     #[serde(default)]
     pub unchanged: bool,
+    /// Units that nvcc 13.0 or g++ compile afterwards, with headers of PyTorch 2.11, and what the compiler says before;
+    /// nothing: they compile before too. `tests/nvcc` compiles them.
+    #[serde(default)]
+    pub compiles: BTreeMap<String, String>,
     /// What toolkits compile afterwards: `"12.8" = "53 70 90 120"`, refused flags in brackets.
     #[serde(default)]
     pub compiled: BTreeMap<String, String>,

@@ -17,6 +17,7 @@ pub mod flags;
 pub mod laws;
 pub mod releases;
 pub mod runs;
+pub mod toolchain;
 pub mod wish;
 
 /// Prints a line that the test runner does not hold back, as it does with the output of tests that pass.

@@ -141,6 +141,8 @@ pub struct Extension {
     pub sources: Vec<String>,
     /// Relative to setup.py.
     pub include_dirs: Vec<String>,
+    /// `NAME` or `NAME=VALUE`.
+    pub define_macros: Vec<String>,
     /// Flags for nvcc.
     pub nvcc: Vec<String>,
     /// Flags for the host compiler.
@@ -216,6 +218,13 @@ fn run_distinct(setups: &[(String, Sources)], matrix: &Matrix) -> Vec<SetupRuns>
 pub fn run_text(name: &str, text: &str, matrix: &Matrix) -> SetupRuns {
     let sources = [("setup.py", text.as_bytes())].into_iter().collect();
     run(&[(name.to_string(), sources)], matrix).remove(0)
+}
+
+/// Runs one setup.py of a tree on the disk; with `--in-place` it may write there.
+pub fn run_file(setup: &Path, matrix: &Matrix) -> SetupRuns {
+    let answer = ask(matrix, &[setup.to_path_buf()]);
+    let answer: Answer = serde_json::from_str(&answer).expect("JSON of the stand-ins");
+    named(&setup.display().to_string(), answer.runs)
 }
 
 #[derive(Deserialize)]

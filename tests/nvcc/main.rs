@@ -9,14 +9,15 @@
 mod harness;
 
 mod fatbin;
-mod toolchain;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use harness::releases::{self, Release};
 use harness::runs::{self, Matrix};
+use harness::toolchain::Toolchain;
 use harness::wish::Wish;
 use harness::{is_set, say};
 use mambapatch::engine::catalogue::Catalogue;
@@ -25,18 +26,16 @@ use mambapatch::engine::patchset::shipped;
 use mambapatch::engine::plan::plan;
 use mambapatch::engine::source::Sources;
 use mambapatch::engine::tag::SourceVersion;
-use toolchain::{Compiled, Toolchain};
 
 const KERNELS: &str = "csrc/selective_scan";
 const UNIT: &str = "csrc/selective_scan/selective_scan_bwd_fp32_real.cu";
 
-/// The toolchain, unless it was not asked for: that is said aloud.
-fn toolchain() -> Option<Toolchain> {
-    if !is_set("MAMBAPATCH_REAL_NVCC") {
-        say("NOT RUN: nothing is compiled by the real nvcc; MAMBAPATCH_REAL_NVCC=1 does it");
-        return None;
-    }
-    Some(Toolchain::get())
+/// What a compile gave.
+struct Compiled {
+    /// The object, if there is one.
+    object: Option<Vec<u8>>,
+    /// All that nvcc said.
+    said: String,
 }
 
 /// A release of mamba-ssm patched as the flags say.
@@ -57,10 +56,24 @@ fn compile(toolchain: &Toolchain, sources: &Sources, unit: &str) -> Compiled {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(sources, folder.path());
     let began = Instant::now();
-    let compiled = toolchain.compile(folder.path(), unit, &flags.cuda("13.0").nvcc);
+    let compiled = run_nvcc(toolchain, folder.path(), unit, &flags.cuda("13.0").nvcc);
     let result = if compiled.object.is_some() { "compiles" } else { "stops" };
     say(&format!("{unit} {result} after {:.0} s", began.elapsed().as_secs_f32()));
     compiled
+}
+
+/// Compiles one file below a folder.
+fn run_nvcc(toolchain: &Toolchain, tree: &Path, unit: &str, flags: &[String]) -> Compiled {
+    let object = tree.join("unit.o");
+    let mut command = Command::new(toolchain.nvcc());
+    for include in toolchain.torch().iter().chain([&tree.join(KERNELS)]) {
+        command.arg("-I").arg(include);
+    }
+    command.args(flags).args(["-Xcompiler", "-fPIC", "-c", unit, "-o"]).arg(&object);
+    let output = command.current_dir(tree).stdin(Stdio::null()).output().expect("nvcc can be run");
+    let said = [output.stdout, output.stderr].concat();
+    let object = if output.status.success() { fs::read(object).ok() } else { None };
+    Compiled { object, said: String::from_utf8_lossy(&said).into_owned() }
 }
 
 fn write(sources: &Sources, folder: &Path) {
@@ -88,7 +101,7 @@ fn compiles_for_120(toolchain: &Toolchain, release: &Release) {
 
 #[test]
 fn the_real_compiler_takes_what_is_patched_and_stops_at_what_is_not() {
-    let Some(toolchain) = toolchain() else { return };
+    let Some(toolchain) = Toolchain::if_wanted() else { return };
     let release = sdist("2.2.5");
     let stops = |sources: &Sources, wanted: &[&str]| {
         let compiled = compile(&toolchain, sources, UNIT);
@@ -107,7 +120,7 @@ fn the_real_compiler_takes_what_is_patched_and_stops_at_what_is_not() {
 /// From v2.1.0 on the lane is taken modulo a macro of the file, which must be the width of a warp.
 #[test]
 fn the_lane_is_taken_modulo_32() {
-    let Some(toolchain) = toolchain() else { return };
+    let Some(toolchain) = Toolchain::if_wanted() else { return };
     let mut sources = patched(&sdist("2.2.5"), "--cuda 13.0 --only-arch 120");
     let probe = format!("{KERNELS}/probe.cu");
     let text = "#include \"reverse_scan.cuh\"\n\
@@ -128,12 +141,12 @@ fn the_lane_is_taken_modulo_32() {
 /// What the other tests rely on.
 #[test]
 fn an_object_tells_what_it_holds() {
-    let Some(toolchain) = toolchain() else { return };
+    let Some(toolchain) = Toolchain::if_wanted() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("small.cu"), "__global__ void small() {}\n").expect("a file can be written");
     let values = ["arch=compute_90,code=sm_90", "arch=compute_120,code=[sm_120,compute_120]"];
     let flags: Vec<String> = values.iter().flat_map(|value| ["-gencode", value].map(String::from)).collect();
-    let compiled = toolchain.compile(folder.path(), "small.cu", &flags);
+    let compiled = run_nvcc(&toolchain, folder.path(), "small.cu", &flags);
     let object = compiled.object.unwrap_or_else(|| panic!("{}", compiled.said));
     assert_eq!(fatbin::codes(&object), ["compute_120", "sm_120", "sm_90"]);
 }
@@ -144,6 +157,6 @@ fn older_releases_compile() {
     if !is_set("MAMBAPATCH_FULL") || releases::mirrors().is_none() {
         return say("NOT RUN: older shapes are compiled with MAMBAPATCH_FULL=1 and mirrors");
     }
-    let Some(toolchain) = toolchain() else { return };
+    let Some(toolchain) = Toolchain::if_wanted() else { return };
     ["v2.0.4", "v2.2.4"].iter().for_each(|version| compiles_for_120(&toolchain, &sdist(version)));
 }

@@ -20,9 +20,10 @@ Json = Dict[str, Any]
 
 
 def run(path: Path, folder: Path, environment: Environment) -> Json:
-    """Runs the file in `folder`, which is empty and stays under it with everything it writes."""
+    """Runs the file in `folder`, which is empty (or its own, `in_place`) and stays under it with everything it writes."""
     source = path.read_bytes()
-    _furnish(path, folder, source)
+    if not environment.in_place:
+        _furnish(path, folder, source)
     network = _install(folder, environment)
     calls = modules.install(environment)
     printed = io.StringIO()
@@ -52,7 +53,7 @@ def _furnish(path: Path, folder: Path, source: bytes) -> None:
 
 def _install(folder: Path, environment: Environment) -> machine.Network:
     os.chdir(folder)
-    sys.path[:] = [str(folder), *sys.path[1:]]
+    sys.path[:] = [str(folder), *sys.path[1:], *environment.path]
     sys.argv = ["setup.py", "bdist_wheel"]
     machine.pretend_variables(environment)
     machine.pretend_platform(environment)
@@ -97,7 +98,7 @@ def _result(environment: Environment, setup: Json, failure: Optional[Json]) -> J
         "error_line": failure and failure["error_line"],
         "name": setup.get("name"),
         "version": setup.get("version"),
-        "ext_modules": [_extension(extension) for extension in extensions],
+        "ext_modules": [_extension(extension, setup) for extension in extensions],
         "cmdclass": sorted(setup.get("cmdclass") or {}),
         "install_requires": list(setup.get("install_requires") or []),
         "torch_cuda_arch_list": os.environ.get("TORCH_CUDA_ARCH_LIST"),
@@ -109,12 +110,14 @@ def _without(folder: Path, result: Json) -> Json:
     return json.loads(json.dumps(result).replace(str(folder), "."))
 
 
-def _extension(extension: modules.Extension) -> Json:
+def _extension(extension: modules.Extension, setup: Json) -> Json:
+    folders = [*extension.include_dirs, *map(str, setup.get("include_dirs") or [])]
     return {
         "name": extension.name,
         "kind": extension.kind,
         "sources": extension.sources,
-        "include_dirs": [os.path.relpath(folder) for folder in extension.include_dirs],
+        "include_dirs": [os.path.relpath(folder) for folder in folders],
+        "define_macros": ["=".join(map(str, filter(None, macro))) for macro in extension.define_macros],
         "nvcc": extension.flags("nvcc"),
         "cxx": extension.flags("cxx"),
     }

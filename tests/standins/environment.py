@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 CUDA_ROOT = "/stand-in/cuda"
 ROCM_ROOT = "/stand-in/rocm"
@@ -30,6 +30,8 @@ class Environment:
     packaging: str = "auto"
     bdist_wheel: bool = False
     env: Dict[str, str] = field(default_factory=dict)
+    in_place: bool = False  # run setup.py where it lies, and let it write there
+    path: List[str] = field(default_factory=list)  # more folders of modules, as by PYTHONPATH
 
     @property
     def cuda_home(self) -> Optional[str]:

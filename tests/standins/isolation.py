@@ -27,6 +27,8 @@ class Job:
 
     def run(self) -> Dict[str, Any]:
         """Runs it here."""
+        if self.environment.in_place:
+            return capture.run(self.path, self.path.parent, self.environment)
         self.folder.mkdir()
         return capture.run(self.path, self.folder, self.environment)
 

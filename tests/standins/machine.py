@@ -26,7 +26,7 @@ class Commands:
     """Answers for the few programs that a setup.py starts; nothing is ever started."""
 
     def __init__(self, environment: Environment) -> None:
-        self.answers = {"git": ""}
+        self.answers = {"git": "", "rm": "", "pip": ""}
         if environment.cuda_home and environment.toolkit:
             self.answers["nvcc"] = nvcc_answer(environment.toolkit)
         if environment.hip:
@@ -54,8 +54,15 @@ class Commands:
         self.answer(command)
         return 0
 
+    def start(self, command: Any, *_: Any, **options: Any) -> "Shell":
+        """subprocess.Popen: a shell that finds nothing; any other program is answered or missing."""
+        words = command.split() if isinstance(command, str) else [str(word) for word in command]
+        if words[0] in ("bash", "sh") or options.get("shell"):
+            return Shell()
+        raise PermissionError(f"a process was started: {command}")
+
     def popen(self, command: Any, *_: Any, **__: Any) -> Any:
-        """subprocess.Popen and os.popen: too much to stand in for."""
+        """os.popen: too much to stand in for."""
         raise PermissionError(f"a process was started: {command}")
 
     def which(self, command: str, *_: Any, **__: Any) -> Optional[str]:
@@ -69,7 +76,7 @@ class Commands:
         subprocess.getoutput = lambda command, **_: self.answer(command)  # type: ignore[assignment]
         subprocess.run = self.run  # type: ignore[assignment]
         subprocess.call = subprocess.check_call = self.call  # type: ignore[assignment]
-        subprocess.Popen = self.popen  # type: ignore[assignment,misc]
+        subprocess.Popen = self.start  # type: ignore[assignment,misc]
         os.system = self.call
         os.popen = self.popen  # type: ignore[assignment]
         shutil.which = self.which  # type: ignore[assignment]
@@ -78,6 +85,22 @@ class Commands:
 def _as_asked(text: str, options: Dict[str, Any]) -> Answer:
     as_text = any(options.get(name) for name in ("text", "universal_newlines", "encoding", "errors"))
     return text if as_text else text.encode()
+
+
+class Shell:
+    """A process that says that it knows no such command."""
+
+    returncode = 127
+
+    def communicate(self, *_: Any, **__: Any) -> Any:
+        """Nothing on either stream."""
+        return b"", b""
+
+    def wait(self, *_: Any, **__: Any) -> int:
+        """The exit status."""
+        return self.returncode
+
+    poll = wait
 
 
 class Network:

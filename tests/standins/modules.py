@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import versions
@@ -21,6 +21,7 @@ class Extension:
         self.sources = [str(source) for source in sources]
         self.extra_compile_args = kwargs.get("extra_compile_args")
         self.include_dirs = [str(folder) for folder in kwargs.get("include_dirs") or []]
+        self.define_macros = [tuple(macro) for macro in kwargs.get("define_macros") or []]
         self.options = kwargs
 
     def flags(self, compiler: str) -> List[str]:
@@ -115,14 +116,14 @@ def install(environment: Environment) -> List[Dict[str, Any]]:
         sys.modules[name] = _module(name, contents)
     for name in list(sys.modules):
         parent, _, child = name.rpartition(".")
-        if parent.split(".")[0] in ("torch", "setuptools", "wheel", "packaging"):
+        if parent.split(".")[0] in ("torch", "setuptools", "wheel", "packaging", "Cython", "numpy"):
             setattr(sys.modules[parent], child, sys.modules[name])
     return calls
 
 
 def _module(name: str, contents: Dict[str, Any]) -> ModuleType:
     module = ModuleType(name)
-    module.__dict__.update(contents, __path__=[])
+    module.__dict__.update(contents, __path__=[f"/stand-in/{name}"])
     return module
 
 
@@ -131,7 +132,24 @@ def _modules(environment: Environment, calls: List[Dict[str, Any]]) -> Dict[str,
     modules.update(_torch(environment))
     modules.update(_setuptools(calls))
     modules.update({"wheel": {}, "wheel.bdist_wheel": {"bdist_wheel": BdistWheel}})
+    modules.update(_for_sources())
     return modules
+
+
+def _for_sources() -> Dict[str, Dict[str, Any]]:
+    """Packages of which a setup.py asks nothing but where headers are, and what to make of Cython's sources."""
+    return {
+        "numpy": {"__version__": "2.0.0", "get_include": lambda: "/stand-in/numpy/include"},
+        "numpy.distutils": {},
+        "numpy.distutils.system_info": {"get_info": lambda library: {"libraries": [library]}},
+        "Cython": {},
+        "Cython.Build": {"cythonize": lambda extensions, **_: _listed(extensions)},
+        "pybind11": {"get_include": lambda *_, **__: "/stand-in/pybind11/include"},
+    }
+
+
+def _listed(extensions: Any) -> List[Any]:
+    return list(extensions) if isinstance(extensions, (list, tuple)) else [extensions]
 
 
 def _packaging_version(which: str) -> Dict[str, Any]:
@@ -150,7 +168,11 @@ def _packaging_version(which: str) -> Dict[str, Any]:
 def _torch(environment: Environment) -> Dict[str, Dict[str, Any]]:
     hip = HIP_VERSION if environment.hip else None
     return {
-        "torch": {"__version__": environment.torch},
+        "torch": {
+            "__version__": environment.torch,
+            "device": lambda name="cpu", *_: name,
+            "has_cuda": environment.built_with_cuda is not None,
+        },
         "torch._C": {"_GLIBCXX_USE_CXX11_ABI": True},
         "torch.version": {
             "__version__": environment.torch,
@@ -158,6 +180,7 @@ def _torch(environment: Environment) -> Dict[str, Dict[str, Any]]:
             "hip": hip,
         },
         "torch.cuda": _torch_cuda(environment),
+        "torch.cuda.nccl": {"version": lambda: (2, 27, 5)},
         "torch.utils": {},
         "torch.utils.cpp_extension": _cpp_extension(environment),
     }
@@ -170,6 +193,7 @@ def _torch_cuda(environment: Environment) -> Dict[str, Any]:
         "device_count": lambda: int(seen),
         "get_device_capability": lambda device=None: (9, 0),
         "get_device_name": lambda device=None: "Stand-in GPU",
+        "get_device_properties": lambda device=None: SimpleNamespace(major=9, minor=0, name="Stand-in GPU"),
         "get_arch_list": lambda: ["sm_80", "sm_90"] if seen else [],
     }
 
@@ -186,7 +210,22 @@ def _cpp_extension(environment: Environment) -> Dict[str, Any]:
         "IS_HIP_EXTENSION": environment.hip,
         "include_paths": lambda *_, **__: ["/stand-in/torch/include"],
         "library_paths": lambda *_, **__: ["/stand-in/torch/lib"],
+        "is_ninja_available": lambda: True,
+        "load": _compiles_at_once,
+        "load_inline": _compiles_at_once,
     }
+
+
+def _compiles_at_once(*_: Any, **__: Any) -> None:
+    raise RuntimeError("a compiler was started")
+
+
+class Distribution:
+    """setuptools.dist.Distribution: fetches nothing."""
+
+    def fetch_build_eggs(self, _: Any) -> List[Any]:
+        """What setup_requires would install."""
+        return []
 
 
 def _setuptools(calls: List[Dict[str, Any]]) -> Dict[str, Dict[str, Any]]:
@@ -196,9 +235,12 @@ def _setuptools(calls: List[Dict[str, Any]]) -> Dict[str, Dict[str, Any]]:
         "find_namespace_packages": lambda *_, **__: ["stand_in"],
         "Extension": Extension,
         "Command": Command,
+        "Distribution": Distribution,
     }
     modules: Dict[str, Dict[str, Any]] = {"setuptools": basis, "setuptools.command": {}}
-    for name in ("build_ext", "build_py", "develop", "install", "sdist"):
+    modules["setuptools.dist"] = {"Distribution": Distribution}
+    modules["setuptools.extension"] = {"Extension": Extension}
+    for name in ("build_ext", "build_py", "develop", "egg_info", "install", "sdist"):
         modules[f"setuptools.command.{name}"] = {name: type(name, (Command,), {})}
     modules["setuptools.command.bdist_wheel"] = {"bdist_wheel": BdistWheel}
     return modules

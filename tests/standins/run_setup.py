@@ -37,6 +37,8 @@ def environments(options: argparse.Namespace) -> List[Environment]:
         packaging=options.packaging,
         bdist_wheel=options.bdist_wheel,
         env=dict(options.env),
+        in_place=options.in_place,
+        path=options.path,
     )
     toolkits = [toolkit for toolkit in options.toolkits.split(",") if toolkit]
     matrix = [replace(common, toolkit=toolkit) for toolkit in toolkits]
@@ -77,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
     add("--machine", default="x86_64", help="platform.machine()")
     add("--platform", default="linux", help="sys.platform")
     add("--env", action="append", default=[], type=variable, metavar="NAME=VALUE", help="can be repeated")
+    add("--in-place", action="store_true", help="run setup.py where it lies, which may be written to")
+    add("--path", action="append", default=[], metavar="DIR", help="as by PYTHONPATH; can be repeated")
     add("--package-version", default="0.0.0", help="__version__ of a package that is not beside setup.py")
     add("--bdist-wheel", action="store_true", help="also run that command, with three kinds of download")
     add("--packaging", choices=("auto", "own"), default="auto", help="own: never the installed packaging")

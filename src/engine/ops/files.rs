@@ -7,26 +7,74 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::engine::source::Sources;
 
-/// Files by name or by pattern: `setup.py`, `csrc/**/*.cuh`.
+/// Files by name or by pattern: `setup.py`, `csrc/**/*.cuh`. A pattern that begins with `**` leaves out the code of
+/// others, and what is made for HIP; one that says where to look does not.
 #[derive(Debug, Clone)]
 pub struct Files {
     globs: Vec<String>,
-    set: GlobSet,
+    placed: GlobSet,
+    anywhere: GlobSet,
 }
+
+/// Folders in which projects keep the code of others.
+const THIRD_PARTY: [&str; 12] = [
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "3rdparty",
+    "3rd_party",
+    "3rd-party",
+    "vendor",
+    "vendored",
+    "external",
+    "externals",
+    "submodules",
+    "_deps",
+];
+
+/// Libraries that are found in the trees of others: by the name of their folder, with or without a version.
+const LIBRARIES: [&str; 14] = [
+    "cutlass",
+    "composable_kernel",
+    "cub",
+    "thrust",
+    "libcudacxx",
+    "cccl",
+    "moderngpu",
+    "eigen",
+    "eigen3",
+    "ceres",
+    "glm",
+    "pybind11",
+    "googletest",
+    "nlohmann",
+];
+
+/// Folders of code for HIP alone.
+const HIP: [&str; 3] = ["hip", "rocm", "amd_detail"];
 
 impl Files {
     /// Files whose whole path one of the globs matches; `*` does not match `/`.
     pub fn new(globs: &[String]) -> Result<Self, globset::Error> {
-        let mut set = GlobSetBuilder::new();
-        for glob in globs {
-            set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
-        }
-        Ok(Self { globs: globs.to_vec(), set: set.build()? })
+        let set = |anywhere: bool| {
+            let mut set = GlobSetBuilder::new();
+            for glob in globs.iter().filter(|glob| glob.starts_with("**") == anywhere) {
+                set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
+            }
+            set.build()
+        };
+        Ok(Self { globs: globs.to_vec(), placed: set(false)?, anywhere: set(true)? })
     }
 
     /// Whether a path is among them.
     pub fn contains(&self, path: &str) -> bool {
-        self.set.is_match(path)
+        self.placed.is_match(path) || (self.anywhere.is_match(path) && foreign(path).is_none())
+    }
+
+    /// The folder, or the file, for which a path is left out that a glob matches.
+    pub fn skipped<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let matches = self.anywhere.is_match(path) && !self.placed.is_match(path);
+        matches.then(|| foreign(path)).flatten()
     }
 
     /// Those of a tree.
@@ -43,5 +91,78 @@ impl Files {
 impl fmt::Display for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.globs.join(", ").fmt(f)
+    }
+}
+
+/// The part of a path down to the outermost folder that is no code of the project for CUDA, or all of it for a file that
+/// hipify made.
+fn foreign(path: &str) -> Option<&str> {
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    let mut folders = ends.map(|end| &path[..end]);
+    let folder = folders.find(|folder| is_foreign(folder.rsplit('/').next().unwrap_or(folder)));
+    folder.or_else(|| is_hipified(path).then_some(path))
+}
+
+fn is_foreign(folder: &str) -> bool {
+    let name = folder.to_ascii_lowercase();
+    let version = |rest: &str| {
+        let number = rest.trim_start_matches(['-', '_', 'v']);
+        rest.is_empty() || (number.len() < rest.len() && number.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_library = |library: &&str| name.strip_prefix(library).is_some_and(version);
+    THIRD_PARTY.contains(&name.as_str())
+        || HIP.contains(&name.as_str())
+        || LIBRARIES.iter().any(|it| is_library(&it))
+}
+
+/// `scan.hip`, `scan_hip.cpp`: what torch's hipify writes beside `scan.cu` and `scan.cpp`.
+fn is_hipified(path: &str) -> bool {
+    let (stem, ending) = path.rsplit_once('.').unwrap_or((path, ""));
+    ending == "hip" || stem.ends_with("_hip")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(globs: &[&str]) -> Files {
+        Files::new(&globs.iter().map(|glob| glob.to_string()).collect::<Vec<_>>()).expect("globs")
+    }
+
+    #[test]
+    fn a_glob_without_a_place_leaves_out_the_code_of_others() {
+        let everywhere = files(&["**/*.cu", "**/*.h"]);
+        for own in [
+            "a.cu",
+            "csrc/scan.cu",
+            "csrc/hip_compat.h",
+            "csrc/cutlass_ops/a.cu",
+            "apex/contrib/csrc/a.cu",
+            "src/cubic/a.h",
+        ] {
+            assert!(everywhere.contains(own) && everywhere.skipped(own).is_none(), "{own}");
+        }
+        for (foreign, folder) in [
+            ("csrc/flash_attn/cutlass/include/cutlass/array.h", "csrc/flash_attn/cutlass"),
+            ("src/3rdparty/robin_hood.h", "src/3rdparty"),
+            ("third_party/glm/glm.h", "third_party"),
+            ("include/eigen3/Eigen/a.h", "include/eigen3"),
+            ("lib/Eigen-3.4.0/Core/a.h", "lib/Eigen-3.4.0"),
+            ("cub-1.8.0/cub/a.h", "cub-1.8.0"),
+            ("csrc/rocm/a.cu", "csrc/rocm"),
+            ("csrc/scan_hip.h", "csrc/scan_hip.h"),
+        ] {
+            assert!(!everywhere.contains(foreign), "{foreign}");
+            assert_eq!(everywhere.skipped(foreign), Some(folder));
+        }
+        assert_eq!(everywhere.skipped("third_party/glm/glm.py"), None);
+    }
+
+    #[test]
+    fn a_place_that_is_named_is_never_left_out() {
+        let named = files(&["third_party/**/*.h", "**/*.cu"]);
+        assert!(named.contains("third_party/glm/glm.h") && !named.contains("third_party/a.cu"));
+        assert_eq!(named.skipped("third_party/glm/glm.h"), None);
+        assert!(files(&["csrc/hip/a.cu"]).contains("csrc/hip/a.cu"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+mod file_plan;
 pub mod files;
 pub mod gencode;
 pub mod include;
@@ -300,7 +301,7 @@ impl Op {
     /// The code that it speaks of, with the keys that patch sets use.
     pub fn parts(&self) -> Vec<(&'static str, String)> {
         match self {
-            Op::Rename(op) => vec![("from", op.from.clone()), ("to", op.to.clone())],
+            Op::Rename(op) => op.parts(),
             Op::Rewrite(op) => op.parts(),
             Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
@@ -331,7 +332,7 @@ impl Op {
             Op::Rewrite(op) => op.plan(sources, Ground { passes: aim.passes, earlier: aim.earlier }),
             Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
-            Op::AnyGencode(op) => plan_any_gencode(op, sources, aim),
+            Op::AnyGencode(op) => op.plan(sources, aim),
             Op::Words(op) => op.plan(sources, aim),
             Op::WordsRewrite(op) => op.plan(sources),
             Op::Insert(op) => op.plan(sources),
@@ -389,30 +390,6 @@ fn plan_gencode(op: &GencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPla
         if !plan.edits.is_empty() {
             whole.edits.insert(path.to_string(), plan.edits);
         }
-    }
-    whole.conclude(how, reported);
-    Ok(whole)
-}
-
-fn plan_any_gencode(op: &AnyGencodeOp, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-    let nothing = "no statement adds an architecture to a list".to_string();
-    let mut whole = OpPlan::of(Outcome::NotApplicable { why: nothing });
-    let (mut how, mut reported) = (Vec::new(), Vec::new());
-    for (path, bytes) in op.files.of(sources).filter(|(_, bytes)| op.may_hold(bytes)) {
-        let Some(parsed) = parse(sources, path)? else { continue };
-        let plan = op.plan(parsed, aim.wish, aim.toolchain);
-        let site = |line| Site { path: path.to_string(), line, text: line_text(bytes, line) };
-        whole.sites.extend(plan.lines.into_iter().map(site));
-        let of_file = |text: String| format!("{path} {text}");
-        how.extend(plan.how.into_iter().map(of_file));
-        whole.remarks.extend(plan.remarks.into_iter().map(of_file));
-        reported.extend(plan.reported.into_iter().map(of_file));
-        if !plan.edits.is_empty() {
-            whole.edits.insert(path.to_string(), plan.edits);
-        }
-    }
-    if !whole.sites.is_empty() {
-        whole.outcome = Outcome::AlreadySatisfied { why: aim.satisfied() };
     }
     whole.conclude(how, reported);
     Ok(whole)

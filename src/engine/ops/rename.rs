@@ -10,6 +10,7 @@ use super::files::Files;
 use super::own::{self, OwnName};
 use super::{Left, OpError, OpPlan, Outcome, Site};
 use crate::engine::edit::{Edit, Edits};
+use crate::engine::pattern::Pattern;
 use crate::engine::source::Sources;
 use crate::engine::syntax::census::{Census, Name, Occurrence, Place};
 use crate::engine::syntax::passes::{Macro, Number, Passes};
@@ -26,6 +27,8 @@ pub struct RenameOp {
     pub to: String,
     /// What each changed file includes afterwards: `<cuda/std/functional>`.
     pub include: Vec<String>,
+    /// A tree with a match of one of these brings the name from elsewhere.
+    pub unless: Vec<Pattern>,
 }
 
 /// A file that holds the name.
@@ -47,6 +50,10 @@ impl RenameOp {
         let counted = self.counted(sources, &passes);
         if let Some(plan) = self.own_definition(&counted) {
             return Ok(plan);
+        }
+        if let Some(site) = self.brought(sources).filter(|_| !counted.is_empty()) {
+            let why = format!("{} line {} brings `{}` from elsewhere", site.path, site.line, self.from);
+            return Ok(OpPlan::of(Outcome::AlreadySatisfied { why }));
         }
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         for file in counted.iter().filter(|file| self.files.contains(file.path)) {
@@ -78,6 +85,24 @@ impl RenameOp {
             dead: DeadCode::of(bytes, passes),
         };
         sources.iter().filter(holds).map(count).collect()
+    }
+
+    /// The code that it speaks of.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let include = self.include.iter().map(|include| ("include", include.clone()));
+        let unless = self.unless.iter().map(|pattern| ("unless", pattern.text.clone()));
+        let names = [("from", self.from.clone()), ("to", self.to.clone())];
+        names.into_iter().chain(include).chain(unless).collect()
+    }
+
+    /// Where the tree brings the name from elsewhere.
+    fn brought(&self, sources: &Sources) -> Option<Site> {
+        let may = |bytes: &[u8]| self.unless.iter().any(|pattern| pattern.may_match(bytes));
+        sources.iter().filter(|(_, bytes)| may(bytes)).find_map(|(path, bytes)| {
+            let parsed = sources.parsed(path)?.ok()?;
+            let found = self.unless.iter().find_map(|pattern| pattern.find_all(parsed).into_iter().next())?;
+            Some(Site::of(path, bytes, found.range.start))
+        })
     }
 
     /// The plan for a tree that gives the name a meaning of its own, in whatever file: nothing changes.

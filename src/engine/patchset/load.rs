@@ -311,11 +311,12 @@ impl At<'_> {
     /// The ops in the order in which they are planned: rename, rewrite, list, gencode, insert.
     fn ops(self, patch: &str, spec: &PatchFile) -> Result<Vec<PatchOp>, LoadError> {
         let mut ops = Vec::new();
+        let all = &spec.paths;
         for spec in &spec.rename {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rename(spec)?)?);
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rename(spec, all)?)?);
         }
         for spec in &spec.rewrite {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec)?)?);
+            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec, all)?)?);
         }
         for spec in &spec.list {
             ops.push(self.op(&spec.tags, &None, &None, self.list(spec)?)?);
@@ -358,7 +359,7 @@ impl At<'_> {
     pub(super) fn language(self, globs: &[String]) -> Result<Language, LoadError> {
         globs
             .iter()
-            .find_map(|glob| Language::of_path(glob))
+            .find_map(|glob| Language::of_path(&first_alternative(glob)))
             .ok_or_else(|| self.wrong("paths", format!("no grammar reads {}", globs.join(", "))))
     }
 
@@ -375,13 +376,15 @@ impl At<'_> {
         Pattern::new(language, text).map_err(|error| self.wrong(key, error))
     }
 
-    fn rename(self, spec: &RenameSpec) -> Result<Op, LoadError> {
-        let files = self.files(&spec.paths)?;
-        if self.language(&spec.paths)? != Language::Cpp {
+    fn rename(self, spec: &RenameSpec, all: &[String]) -> Result<Op, LoadError> {
+        let globs = if spec.paths.is_empty() { all } else { &spec.paths };
+        if self.language(globs)? != Language::Cpp {
             return Err(self.wrong("paths", "names are renamed in C++ and CUDA only"));
         }
+        let files = self.files(globs)?;
         let include = self.include(Language::Cpp, &spec.include)?;
-        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include }))
+        let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
+        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
     }
 
     /// `<path>` and `"path"` of C++ files.
@@ -417,23 +420,30 @@ impl At<'_> {
         }))
     }
 
-    fn rewrite(self, spec: &RewriteSpec) -> Result<Op, LoadError> {
-        let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+    fn rewrite(self, spec: &RewriteSpec, all: &[String]) -> Result<Op, LoadError> {
+        let own: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
+        let globs = if own.is_empty() { all.to_vec() } else { own };
         if spec.within.is_some() {
             return self.words_rewrite(&globs, spec);
         }
         let language = self.language(&globs)?;
         let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
+        let find = self.patterns("find", language, &spec.find)?;
+        if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
+        {
+            return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
+        }
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
-            find: self.patterns("find", language, &spec.find)?,
+            find,
             replace: spec.replace.as_ref().map(|text| Template::new(text)),
             replaced: replaced.map(|text| self.pattern("replace", language, text)).transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
+            beside: self.patterns("beside", language, &spec.beside)?,
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
@@ -452,6 +462,7 @@ impl At<'_> {
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
             not: self.patterns("where.not", language, &spec.not)?,
             declared: self.patterns("where.declared", language, &spec.declared)?,
+            kind: spec.kind.as_ref().map(|text| self.regex("where.type", text)).transpose()?,
             unused: spec.unused,
         })
     }
@@ -467,5 +478,13 @@ impl At<'_> {
 
     fn number(self, text: &str) -> Result<usize, LoadError> {
         text.trim().parse().map_err(|_| self.wrong("expect", format!("`{text}` is not like `2` or `1..=4`")))
+    }
+}
+
+/// The first of the paths that a glob such as `**/*.{cu,cuh}` stands for.
+fn first_alternative(glob: &str) -> String {
+    match glob.split_once('{') {
+        Some((before, rest)) => format!("{before}{}", rest.split([',', '}']).next().unwrap_or_default()),
+        None => glob.to_string(),
     }
 }

@@ -134,6 +134,9 @@ pub struct PatchFile {
     pub when: Option<When>,
     /// For which environment it is wanted.
     pub needed: Option<NeededSpec>,
+    /// Globs of the ops that name no files themselves.
+    #[serde(default)]
+    pub paths: Vec<String>,
     /// Names that go.
     #[serde(default)]
     pub rename: Vec<RenameSpec>,
@@ -259,7 +262,8 @@ pub struct RenameSpec {
     pub tags: String,
     /// For which environment.
     pub needed: Option<NeededSpec>,
-    /// Globs.
+    /// Globs; else those of the patch.
+    #[serde(default)]
     pub paths: Vec<String>,
     /// The old name.
     pub from: String,
@@ -270,6 +274,9 @@ pub struct RenameSpec {
     /// What each changed file includes afterwards.
     #[serde(default)]
     pub include: Vec<String>,
+    /// A tree that has one of these brings the name from elsewhere.
+    #[serde(default)]
+    pub unless: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -288,7 +295,7 @@ pub struct RewriteSpec {
     pub unit: Option<String>,
     /// The file; or `paths`.
     pub file: Option<String>,
-    /// Globs; or `file`.
+    /// Globs; or `file`; else those of the patch.
     #[serde(default)]
     pub paths: Vec<String>,
     /// Patterns, any of which must go.
@@ -307,6 +314,9 @@ pub struct RewriteSpec {
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Only files that hold one of these.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// Code that may stand there instead of `replace`; each counts as a place that is done.
     #[serde(default)]
     pub accept: Vec<String>,
@@ -331,6 +341,9 @@ pub struct WhereSpec {
     /// One of these patterns stands in the function around and speaks of the same name.
     #[serde(default)]
     pub declared: Vec<String>,
+    /// The type that a declaration in sight gives it matches.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,

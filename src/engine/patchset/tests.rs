@@ -46,6 +46,19 @@ fn mistakes_are_pointed_at() {
 }
 
 #[test]
+fn mistakes_in_ops_on_code_are_pointed_at() {
+    let rename = |paths: &str, more: &str| {
+        fault(UPSTREAM, &format!("{PATCH}[[rename]]\npaths = ['{paths}']\nfrom = 'A'\nto = 'B'\n{more}"))
+    };
+    assert_eq!(rename("**/*.cu", "include = ['<a/b.h>', '\"c.h\"']\n"), "");
+    assert!(rename("**/*.py", "").contains("in C++ and CUDA only"));
+    assert!(rename("**/*.cu", "include = ['a.h']\n").contains("`include` is wrong: `a.h` is not like"));
+    let rewrite = "[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\nreplace = ''\nwhere.Y.unused = true\n";
+    assert!(fault(UPSTREAM, &format!("{PATCH}{rewrite}")).contains("speaks of `$Y`"));
+    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{}", rewrite.replace(".Y.", ".X."))), "");
+}
+
+#[test]
 fn a_file_that_its_set_does_not_name_is_refused() {
     let mut texts = shipped::texts();
     texts.insert("mamba-ssm/other.toml", PATCH, None);

@@ -105,32 +105,46 @@ impl Pattern {
     }
 }
 
-/// The code around a pattern that makes it a whole file, and the kind of node whose children it then is.
+/// The code around a pattern that makes it a whole file, and where the pattern then is.
 struct Frame {
     before: &'static str,
     after: &'static str,
     container: &'static str,
-    unwrap: bool,
+    take: Take,
+}
+
+/// What of the container is the pattern.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Take {
+    /// Its children.
+    Children,
+    /// Its children; of a single statement, the expression.
+    Expression,
+    /// Itself.
+    Whole,
 }
 
 fn frames(language: Language, text: &str) -> Vec<Frame> {
-    let frame = |before, after, container, unwrap| Frame { before, after, container, unwrap };
-    let elements = text.ends_with(',');
+    let frame = |before, after, container, take| Frame { before, after, container, take };
+    let (elements, bases) = (text.ends_with(','), text.starts_with(':') && !text.starts_with("::"));
     match language {
-        Language::Python if elements => vec![frame("[", "]", "list", false)],
-        Language::Python => vec![frame("", "\n", "module", true)],
-        Language::Cmake => vec![frame("", "\n", "source_file", true)],
-        Language::Cpp if elements => vec![frame("void f() { x = {", "}; }", "initializer_list", false)],
+        Language::Python if elements => vec![frame("[", "]", "list", Take::Children)],
+        Language::Python => vec![frame("", "\n", "module", Take::Expression)],
+        Language::Cmake => vec![frame("", "\n", "source_file", Take::Expression)],
+        Language::Cpp if elements => {
+            vec![frame("void f() { x = {", "}; }", "initializer_list", Take::Children)]
+        }
+        Language::Cpp if bases => vec![frame("struct S ", " {};", "base_class_clause", Take::Whole)],
         Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
             vec![
-                frame("void f() {\n", "\n}", "compound_statement", false),
-                frame("", "\n", "translation_unit", false),
+                frame("void f() {\n", "\n}", "compound_statement", Take::Children),
+                frame("", "\n", "translation_unit", Take::Children),
             ]
         }
         Language::Cpp => {
             vec![
-                frame("void f() {\n", ";\n}", "compound_statement", true),
-                frame("", "\n", "translation_unit", true),
+                frame("void f() {\n", ";\n}", "compound_statement", Take::Expression),
+                frame("", "\n", "translation_unit", Take::Expression),
             ]
         }
     }
@@ -148,8 +162,9 @@ impl Frame {
         let children: Vec<Node<'_>> =
             significant_children(container).into_iter().filter(Node::is_named).collect();
         match children.as_slice() {
+            _ if self.take == Take::Whole => Some(vec![convert(&parsed, container)]),
             [] => None,
-            [only] if self.unwrap => Some(vec![convert(&parsed, without_statement(*only))]),
+            [only] if self.take == Take::Expression => Some(vec![convert(&parsed, without_statement(*only))]),
             several => Some(several.iter().map(|node| convert(&parsed, *node)).collect()),
         }
     }
@@ -181,13 +196,16 @@ fn convert(parsed: &Parsed, node: Node<'_>) -> PatternNode {
     PatternNode::Branch { kind: Kind::of(node), children }
 }
 
-/// The range between the quotes of a string literal.
+/// The range between the quotes of a string literal, or between the brackets of an included header's name.
 pub(super) fn literal_content(node: Node<'_>) -> Option<std::ops::Range<usize>> {
-    if !matches!(node.kind(), "string" | "string_literal") {
-        return None;
+    match node.kind() {
+        "string" | "string_literal" => {
+            let last = node.child_count().checked_sub(1)?;
+            Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
+        }
+        "system_lib_string" => Some(node.start_byte() + 1..node.end_byte() - 1),
+        _ => None,
     }
-    let last = node.child_count().checked_sub(1)?;
-    Some(node.child(0)?.end_byte()..node.child(last)?.start_byte())
 }
 
 fn collect_names(node: &PatternNode, names: &mut Vec<String>) {
@@ -237,6 +255,8 @@ fn collect_words(node: &PatternNode, words: &mut Vec<String>) {
             Piece::Text(text) => add(text),
             Piece::Any(_) => {}
         }),
+        // The word of a directive may be written `#  include`.
+        PatternNode::Leaf { kind, .. } if kind.name.starts_with('#') => {}
         PatternNode::Leaf { text, .. } => add(text),
         PatternNode::Branch { children, .. } => children.iter().for_each(|child| collect_words(child, words)),
     }

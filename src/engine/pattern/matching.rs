@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
+use crate::engine::syntax::Language;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
 /// What a metavariable stands for at one place.
@@ -33,23 +34,31 @@ impl Bindings {
         self.0.iter().map(|(name, bound)| (name.as_str(), bound))
     }
 
-    /// The same with a name bound; none where it stands for another text already.
-    fn binding(&self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> Option<Self> {
-        let mut bound = self.clone();
-        bound.bind(name, parsed, range).then_some(bound)
-    }
-
-    /// Binds a name; `false` where it stands for another text already.
-    fn bind(&mut self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> bool {
-        let Some(name) = name else { return true };
+    /// These with one name more; `None` where it stands for another text already.
+    fn with(&self, name: &Option<String>, parsed: &Parsed, range: Range<usize>) -> Option<Self> {
+        let Some(name) = name else { return Some(self.clone()) };
+        let range = with_stringizing(parsed, range);
         let text = String::from_utf8_lossy(&parsed.bytes[range.clone()]).into_owned();
         match self.0.get(name) {
-            Some(bound) => same_code(&bound.text, &text),
+            Some(bound) => same_code(&bound.text, &text).then(|| self.clone()),
             None => {
-                self.0.insert(name.clone(), Bound { range, text });
-                true
+                let mut more = self.clone();
+                more.0.insert(name.clone(), Bound { range, text });
+                Some(more)
             }
         }
+    }
+}
+
+/// The `#` before a parameter of a macro belongs to it; no tree shows it.
+fn with_stringizing(parsed: &Parsed, range: Range<usize>) -> Range<usize> {
+    let before = &parsed.bytes[..range.start];
+    let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let hash = before.len() - blanks;
+    match before[..hash] {
+        [.., b'#', b'#'] => range,
+        [.., b'#'] if parsed.language == Language::Cpp && !range.is_empty() => hash - 1..range.end,
+        _ => range,
     }
 }
 
@@ -71,8 +80,7 @@ pub struct Match {
 }
 
 impl Pattern {
-    /// All places in a file, macro bodies included, in order. A place within another is found too, and one that can be
-    /// read in several ways (which argument is the `$X` of `f($$$A, $X, $$$B)`?) in each of them.
+    /// All places in a file, macro bodies included, in order. A place within another is found too.
     pub fn find_all(&self, parsed: &Parsed) -> Vec<Match> {
         if parsed.language != self.language || !self.may_match(&parsed.bytes) {
             return Vec::new();
@@ -96,7 +104,7 @@ impl Pattern {
 
     fn find_among<'t>(&self, parsed: &Parsed, nodes: impl Iterator<Item = Node<'t>>) -> Vec<Match> {
         match self.nodes.as_slice() {
-            [pattern] => nodes.flat_map(|node| self.readings(pattern, parsed, node)).collect(),
+            [_] => nodes.flat_map(|node| self.match_all(parsed, node)).collect(),
             several => nodes
                 .filter(|node| node.named_child_count() >= several.len())
                 .flat_map(|parent| self.match_children(parsed, parent))
@@ -104,22 +112,23 @@ impl Pattern {
         }
     }
 
-    /// Matches a pattern of one node at exactly this node.
+    /// Matches a pattern of one node at exactly this node; of several ways, the first.
     pub fn match_node(&self, parsed: &Parsed, node: Node<'_>) -> Option<Match> {
-        let [pattern] = self.nodes.as_slice() else { return None };
-        self.readings(pattern, parsed, node).into_iter().next()
+        self.match_all(parsed, node).into_iter().next()
     }
 
-    /// Every way in which a node is what the pattern describes.
-    fn readings(&self, pattern: &PatternNode, parsed: &Parsed, node: Node<'_>) -> Vec<Match> {
-        let found = solutions(pattern, node, parsed, &Bindings::default()).into_iter();
-        let of = |bindings| Match {
+    /// Every way in which a pattern of one node matches at exactly this node: `f($$$, $X, $$$)` matches at each
+    /// argument.
+    fn match_all(&self, parsed: &Parsed, node: Node<'_>) -> Vec<Match> {
+        let [pattern] = self.nodes.as_slice() else { return Vec::new() };
+        let ways = matches(pattern, node, parsed, &Bindings::default());
+        let one = |bindings| Match {
             range: node.byte_range(),
             nodes: vec![node.byte_range()],
             uncertain: parsed.is_uncertain(node) && !carries_errors(node, &bindings),
             bindings,
         };
-        found.map(of).collect()
+        distinct(ways, pattern).into_iter().map(one).collect()
     }
 
     fn match_children(&self, parsed: &Parsed, parent: Node<'_>) -> Vec<Match> {
@@ -132,20 +141,19 @@ impl Pattern {
     pub fn match_siblings(&self, parsed: &Parsed, siblings: &[Node<'_>]) -> Option<Match> {
         let siblings = siblings.get(..self.nodes.len())?;
         let mut bindings = Bindings::default();
-        let all = self.nodes.iter().zip(siblings).all(|(pattern, node)| {
-            let node = if matches!(pattern, PatternNode::Branch { kind, .. } if kind.name == "expression_statement") {
-                *node
-            } else {
-                bare(*node)
-            };
-            let found = solutions(pattern, node, parsed, &bindings).into_iter().next();
-            found.map(|found| bindings = found).is_some()
-        });
-        all.then(|| Match {
+        for (pattern, node) in self.nodes.iter().zip(siblings) {
+            let whole =
+                matches!(pattern, PatternNode::Branch { kind, .. } if kind.name == "expression_statement");
+            let node = if whole { *node } else { bare(*node) };
+            bindings = matches(pattern, node, parsed, &bindings).into_iter().next()?;
+        }
+        Some(Match {
             range: siblings.first().map_or(0, Node::start_byte)..siblings.last().map_or(0, Node::end_byte),
             nodes: siblings.iter().map(Node::byte_range).collect(),
+            uncertain: siblings
+                .iter()
+                .any(|node| parsed.is_uncertain(*node) && !carries_errors(*node, &bindings)),
             bindings,
-            uncertain: siblings.iter().any(|node| parsed.is_uncertain(*node)),
         })
     }
 
@@ -173,19 +181,16 @@ impl Pattern {
     }
 }
 
-/// Whether all that the grammar cannot read in a node lies within `{…}` blocks that metavariables stand for: then it is
-/// carried along, and what is around it was read.
+/// Whether all that the grammar cannot read in a node is what metavariables stand for: then it is carried along as it
+/// is, and what is around it was read.
 fn carries_errors(node: Node<'_>, bindings: &Bindings) -> bool {
-    let bound = |block: Node<'_>| {
-        let range = block.byte_range();
-        bindings.iter().any(|(_, bound)| bound.range.start <= range.start && range.end <= bound.range.end)
+    let carried = |wrong: Node<'_>| {
+        let within =
+            |bound: &Bound| bound.range.start <= wrong.start_byte() && wrong.end_byte() <= bound.range.end;
+        bindings.iter().any(|(_, bound)| within(bound))
     };
-    let carried = |error: Node<'_>| {
-        let mut outer = ancestors(error).take_while(|outer| *outer != node);
-        outer.any(|outer| outer.kind() == "compound_statement" && bound(outer))
-    };
-    let mut errors = descendants(node).filter(|node| node.is_error() || node.is_missing());
-    !ancestors(node).any(|outer| outer.is_error()) && errors.all(carried)
+    let mut wrong = descendants(node).filter(|node| node.is_error() || node.is_missing());
+    !ancestors(node).any(|outer| outer.is_error()) && wrong.all(carried)
 }
 
 /// A single statement's expression where the pattern itself is an expression.
@@ -207,29 +212,53 @@ fn mentions(node: &PatternNode, name: &str) -> bool {
     }
 }
 
-/// How many ways to read one place are looked at.
-const READINGS: usize = 32;
+/// Of ways that differ only in how `$$$X` divide a list, the first.
+fn distinct(ways: Vec<Bindings>, pattern: &PatternNode) -> Vec<Bindings> {
+    let single = |way: &Bindings| {
+        way.iter()
+            .filter(|(name, _)| !takes_many(pattern, name))
+            .map(|(_, bound)| bound.range.clone())
+            .collect()
+    };
+    let mut seen: Vec<Vec<Range<usize>>> = Vec::new();
+    let mut is_new = |way: &Bindings| {
+        let key = single(way);
+        let new = !seen.contains(&key);
+        seen.push(key);
+        new
+    };
+    ways.into_iter().filter(|way| is_new(way)).collect()
+}
 
-/// Every way in which a node is what a pattern describes, given what names stand for already.
-fn solutions(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
-    match pattern {
-        PatternNode::Branch { kind, .. } if node.kind_id() != kind.id => Vec::new(),
-        PatternNode::Branch { children, .. } => {
-            list_solutions(children, &significant_children(node), parsed, bindings)
+fn takes_many(node: &PatternNode, name: &str) -> bool {
+    match node {
+        PatternNode::Many(bound) => bound.as_deref() == Some(name),
+        PatternNode::Branch { children, .. } => children.iter().any(|child| takes_many(child, name)),
+        PatternNode::One(_) | PatternNode::Literal(_) | PatternNode::Leaf { .. } => false,
+    }
+}
+
+/// Every way in which a pattern matches at a node, given what is bound.
+fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
+    let fits = match pattern {
+        PatternNode::One(_) => node.is_named(),
+        PatternNode::Many(_) => true,
+        PatternNode::Literal(_) => literal_content(node).is_some(),
+        PatternNode::Leaf { kind, text } => is_leaf(node, kind, text, parsed),
+        PatternNode::Branch { kind, .. } => {
+            node.kind_id() == kind.id || (is_template(&kind.name) && is_template(node.kind()))
         }
-        PatternNode::Leaf { kind, text } => {
-            is_leaf(node, kind, text, parsed).then(|| bindings.clone()).into_iter().collect()
+    };
+    match (pattern, literal_content(node)) {
+        _ if !fits => Vec::new(),
+        (PatternNode::One(name) | PatternNode::Many(name), _) => {
+            bindings.with(name, parsed, node.byte_range()).into_iter().collect()
         }
-        PatternNode::One(_) if !node.is_named() => Vec::new(),
-        PatternNode::One(name) | PatternNode::Many(name) => {
-            bindings.binding(name, parsed, node.byte_range()).into_iter().collect()
+        (PatternNode::Literal(pieces), Some(content)) => match_pieces(pieces, content, parsed, bindings),
+        (PatternNode::Branch { children, .. }, _) => {
+            match_list(children, &significant_children(node), parsed, bindings)
         }
-        PatternNode::Literal(pieces) => {
-            let mut bound = bindings.clone();
-            let fits = literal_content(node)
-                .is_some_and(|content| match_pieces(pieces, content, parsed, &mut bound));
-            fits.then_some(bound).into_iter().collect()
-        }
+        (PatternNode::Leaf { .. } | PatternNode::Literal(_), _) => vec![bindings.clone()],
     }
 }
 
@@ -244,7 +273,12 @@ fn is_name(kind: &str) -> bool {
     kind.ends_with("identifier")
 }
 
-fn list_solutions(
+/// `T<A>`, which the grammar calls by three names: where a type stands, where a function does, behind a `.`
+fn is_template(kind: &str) -> bool {
+    matches!(kind, "template_type" | "template_function" | "template_method")
+}
+
+fn match_list(
     patterns: &[PatternNode],
     nodes: &[Node<'_>],
     parsed: &Parsed,
@@ -256,18 +290,16 @@ fn list_solutions(
     let firsts: Vec<(usize, Bindings)> = match (pattern, nodes.first()) {
         (PatternNode::Many(name), _) => {
             let named = nodes.iter().take_while(|node| node.is_named()).count();
-            let bound =
-                |length: usize| Some((length, bindings.binding(name, parsed, span(&nodes[..length]))?));
-            (0..=named).filter_map(bound).collect()
+            let taken = (0..=named)
+                .filter_map(|length| Some((length, bindings.with(name, parsed, span(&nodes[..length]))?)));
+            taken.collect()
+        }
+        (_, Some(node)) => {
+            matches(pattern, *node, parsed, bindings).into_iter().map(|bound| (1, bound)).collect()
         }
         (_, None) => Vec::new(),
-        (_, Some(node)) => {
-            solutions(pattern, *node, parsed, bindings).into_iter().map(|bound| (1, bound)).collect()
-        }
     };
-    let ways =
-        firsts.into_iter().flat_map(|(length, bound)| list_solutions(rest, &nodes[length..], parsed, &bound));
-    ways.take(READINGS).collect()
+    firsts.iter().flat_map(|(length, bound)| match_list(rest, &nodes[*length..], parsed, bound)).collect()
 }
 
 fn span(nodes: &[Node<'_>]) -> Range<usize> {
@@ -277,32 +309,44 @@ fn span(nodes: &[Node<'_>]) -> Range<usize> {
     }
 }
 
-/// Matches the content of a string literal; a metavariable takes as little as it can.
-fn match_pieces(pieces: &[Piece], content: Range<usize>, parsed: &Parsed, bindings: &mut Bindings) -> bool {
-    let Some((piece, rest)) = pieces.split_first() else { return content.is_empty() };
-    let bytes = &parsed.bytes[content.clone()];
+/// Every way in which the content of a string literal matches.
+fn match_pieces(
+    pieces: &[Piece],
+    content: Range<usize>,
+    parsed: &Parsed,
+    bindings: &Bindings,
+) -> Vec<Bindings> {
+    let Some((piece, rest)) = pieces.split_first() else {
+        return if content.is_empty() { vec![bindings.clone()] } else { Vec::new() };
+    };
     match piece {
-        Piece::Text(text) => {
-            bytes.starts_with(text.as_bytes())
-                && match_pieces(rest, content.start + text.len()..content.end, parsed, bindings)
+        Piece::Text(text) if parsed.bytes[content.clone()].starts_with(text.as_bytes()) => {
+            match_pieces(rest, content.start + text.len()..content.end, parsed, bindings)
         }
-        Piece::Any(name) => (0..=bytes.len()).any(|length| {
-            let mut bound = bindings.clone();
-            let taken = content.start..content.start + length;
-            let fits = bound.bind(name, parsed, taken.clone())
-                && match_pieces(rest, taken.end..content.end, parsed, &mut bound);
-            if fits {
-                *bindings = bound;
-            }
-            fits
-        }),
+        Piece::Text(_) => Vec::new(),
+        Piece::Any(name) => {
+            let taken = |end| Some((end, bindings.with(name, parsed, content.start..end)?));
+            let taken = ends(rest, content.clone(), &parsed.bytes).into_iter().filter_map(taken);
+            taken.flat_map(|(end, bound)| match_pieces(rest, end..content.end, parsed, &bound)).collect()
+        }
+    }
+}
+
+/// Where a metavariable of a string may end, given what follows it.
+fn ends(rest: &[Piece], content: Range<usize>, bytes: &[u8]) -> Vec<usize> {
+    match rest.first() {
+        None => vec![content.end],
+        Some(Piece::Text(text)) => {
+            let found = memchr::memmem::find_iter(&bytes[content.clone()], text.as_bytes());
+            found.map(|at| content.start + at).collect()
+        }
+        Some(Piece::Any(_)) => content.collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::syntax::Language;
 
     fn found(language: Language, pattern: &str, text: &str) -> Vec<Match> {
         let parsed = Parsed::new(language, text.as_bytes().into()).expect("parses");
@@ -345,7 +389,17 @@ mod tests {
     fn the_same_name_means_the_same_text_and_lists_may_be_empty() {
         assert_eq!(python("$X == $X", "a == a\na == b\n"), 1);
         assert_eq!(python("f($$$A, $X.type(), $$$B)", "f(x.type())\nf(a, x.type(), b, c)\nf(a)\n"), 2);
-        assert_eq!(python("f($$$A, $X.type(), $$$B)", "f(x.type(), a, y.type())\n"), 2);
+    }
+
+    #[test]
+    fn every_argument_and_every_part_of_a_string_is_found() {
+        let bound = |pattern: &str, text: &str| {
+            let name = |found: &Match| found.bindings.get("X").map(|bound| bound.text.clone());
+            found(Language::Python, pattern, text).iter().filter_map(name).collect::<Vec<_>>()
+        };
+        assert_eq!(bound("f($$$A, $X.type(), $$$B)", "f(x.type(), 1, y.type())\n"), ["x", "y"]);
+        assert_eq!(bound("\"$X-O$_\"", "s = '-O2 -c -O3'\n"), ["", "-O2 -c "]);
+        assert_eq!(python("f($$$A, $$$B)", "f(1, 2, 3)\n"), 1);
         assert_eq!(python("f($$$A, 1, $$$B)", "f(1)\n"), 1);
     }
 
@@ -356,19 +410,46 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_nobody_reads_is_carried_along() {
-        let pattern = "f($$$A, $X.type(), $$$B)";
-        let uncertain = |text: &str| found(Language::Cpp, pattern, text)[0].uncertain;
-        assert!(!uncertain("void g() { f(x.type(), [&] { a(); b ?? c; }); }\n"));
-        assert!(uncertain("void g() { f(x.type(), b ?? c); }\n"));
-        assert!(uncertain("void g() { f(x.type(), [&](int ?? a) { b(); }); }\n"));
-    }
-
-    #[test]
     fn macro_bodies_belong_to_the_code() {
         let text = "#define CHECK(x) \\\n  AT_CHECK(x.is_cuda(), #x \" must be\")\nvoid f() { AT_CHECK(1); }\n// AT_CHECK(2)\n";
         assert_eq!(cpp("AT_CHECK($$$A)", text), 2);
         assert_eq!(cpp("cub::CTA_SYNC()", "void f() { cub::CTA_SYNC(); x::CTA_SYNC(); }\n"), 1);
         assert_eq!(cpp("cub::LaneId()", "struct A { A() : lane(cub::LaneId()), b(0) {} };\n"), 1);
+    }
+
+    #[test]
+    fn a_template_is_one_thing_wherever_it_stands() {
+        let text = "void f(cub::Int2Type<1> a) {\n  g(cub::Int2Type<2>());\n  cub::Int2Type<N> x;\n}\n";
+        assert_eq!(cpp("cub::Int2Type<$N>", text), 3);
+        assert_eq!(cpp("$X.data<$T>()", "void f() { g(x.data<float>(), y[0].data<T>(), z.data()); }\n"), 2);
+    }
+
+    #[test]
+    fn headers_match_in_quotes_and_in_brackets() {
+        let text = "#include <cub/cub.cuh>\n#include \"cub/block/block_scan.cuh\"\n#include <cubic/a.h>\n";
+        assert_eq!(cpp("#include <cub/$_>", text), 2);
+        assert_eq!(cpp("#include \"cub/cub.cuh\"", text), 1);
+    }
+
+    #[test]
+    fn base_classes_match() {
+        let text = "struct A : public thrust::unary_function<int, T> {};\n\
+                    struct B : public thrust::unary_function<int, T>, public C {};\n";
+        assert_eq!(cpp(": public thrust::unary_function<$$$>", text), 1);
+        assert_eq!(cpp(": public thrust::unary_function<$$$>, $NEXT, $$$REST", text), 1);
+    }
+
+    #[test]
+    fn only_what_is_not_copied_makes_a_match_uncertain() {
+        let uncertain = |pattern: &str, text: &str| {
+            found(Language::Cpp, pattern, text).iter().map(|found| found.uncertain).collect::<Vec<_>>()
+        };
+        let text = "void f() { THArgCheck(x, 1, y ?? z); }\n";
+        assert_eq!(uncertain("THArgCheck($C, $N, $$$M)", text), [false]);
+        assert_eq!(uncertain("THArgCheck($C, $N, $$$)", text), [true]);
+        let text = "#define CHECK(x) THArgCheck(x.ok(), 1, #x \" is wrong\")\n";
+        let all = found(Language::Cpp, "THArgCheck($C, $N, $$$M)", text);
+        let message = all[0].bindings.get("M").map(|bound| bound.text.as_str());
+        assert_eq!(message, Some("#x \" is wrong\""));
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use similar::DiffOp;
 
 use crate::engine::edit::Edit;
-use crate::engine::syntax::Language;
+use crate::engine::syntax::{Language, style};
 
 struct Token {
     range: Range<usize>,
@@ -17,6 +17,9 @@ struct Token {
 ///
 /// Comments between the tokens count as white space and stay.
 pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Vec<Edit> {
+    if new.trim().is_empty() {
+        return vec![removal(bytes, range)];
+    }
     let old_tokens = tokens(language, bytes, range.clone());
     let new_tokens = tokens(language, new.as_bytes(), 0..new.len());
     let keys = |tokens: &[Token]| tokens.iter().map(|token| token.key.clone()).collect::<Vec<_>>();
@@ -24,6 +27,20 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens));
     let previous = std::iter::once(None).chain(ops.iter().map(Some));
     ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
+}
+
+/// What goes within a line takes the blanks on one side along; a `{` behind it goes to the line before.
+fn removal(bytes: &[u8], range: Range<usize>) -> Edit {
+    let blanks = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    let before = bytes[..range.start].iter().rev().take_while(blanks).count();
+    let after = bytes[range.end..].iter().take_while(blanks).count();
+    let first = style::indent_end(bytes, range.start) == range.start;
+    let range = match bytes.get(range.end + after) {
+        Some(b'{') if first => bytes[..range.start].trim_ascii_end().len()..range.end,
+        _ if first => range.start..range.end + after,
+        _ => range.start - before..range.end,
+    };
+    Edit { range, text: Vec::new() }
 }
 
 struct Texts<'a> {
@@ -83,16 +100,21 @@ impl Texts<'_> {
         }
     }
 
-    /// The new white space stands only where the old text has none.
+    /// The new white space stands only where the old text has none. Nothing stands before a new `.`, nor behind a new `(`.
     fn replacement(&self, old: Range<usize>, new: Range<usize>) -> Edit {
         let gap = |old_token, new_token| {
             if self.old_gap(old_token).is_empty() { self.new_gap(new_token) } else { "" }
         };
         let (before, after) = (gap(old.start, new.start), gap(old.end, new.end));
-        Edit {
-            range: self.old[old.start].range.start..self.old[old.end - 1].range.end,
-            text: format!("{before}{}{after}", self.new_text(new)).into(),
-        }
+        let text = self.new_text(new);
+        let bare =
+            |token: usize| self.old_gap(token).iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let within = |token: usize, joins: bool| {
+            if joins && bare(token) == self.old_gap(token).len() { bare(token) } else { 0 }
+        };
+        let start = self.old[old.start].range.start - within(old.start, text.starts_with(['.', ')']));
+        let end = self.old[old.end - 1].range.end + within(old.end, text.ends_with(['.', '(']));
+        Edit { range: start..end, text: format!("{before}{text}{after}").into() }
     }
 
     /// What the new text writes without a gap, as a comma or a bracket, stays with the token before it.
@@ -230,6 +252,23 @@ mod tests {
         assert_eq!(turned("f(a, b, c)", "f(a, c)").0, "f(a, c)");
         assert_eq!(turned("f(a\n  + b\n)", "f(a + (c or b))").0, "f(a\n  + (c or b)\n)");
         assert_eq!(turned("T *s = g();", "").0, "");
+        assert_eq!(turned("a.t() == b.t()", "a.o().same(b.o())").0, "a.o().same(b.o())");
+        assert_eq!(turned("f( 'a' )", "f(\"b\")").0, "f( \"b\" )");
+    }
+
+    #[test]
+    fn what_goes_takes_the_blanks_on_one_side_along() {
+        let gone = |text: &str, what: &str| {
+            let start = text.find(what).expect(what);
+            let edits = minimal_edits(Language::Cpp, text.as_bytes(), start..start + what.len(), "");
+            let mut all = Edits::new();
+            edits.into_iter().for_each(|edit| all.insert(edit).expect("one edit"));
+            String::from_utf8(all.apply(text.as_bytes())).expect("utf-8")
+        };
+        assert_eq!(gone("struct F : public B {", ": public B"), "struct F {");
+        assert_eq!(gone("struct F : public B\n{", ": public B"), "struct F\n{");
+        assert_eq!(gone("struct F\n  : public B {", ": public B"), "struct F {");
+        assert_eq!(gone("f(\n  a, b)", "a,"), "f(\n  b)");
     }
 
     #[test]

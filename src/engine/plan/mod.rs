@@ -124,20 +124,27 @@ impl PlanError {
 
 /// Plans everything that is bound.
 pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
+    let passes = bound.passes.clone().in_tree(sources);
+    let aim = Aim { passes: &passes, ..bound.aim() };
     let mut after = sources.clone();
     let mut patches = Vec::new();
     for one in &bound.patches {
-        let patch = plan_patch(one, &after, bound)?;
+        let patch = plan_patch(one, &after, aim, &bound.version)?;
         after = patch.after.clone();
         patches.push(patch);
     }
     Ok(Plan { patches, before: sources.clone(), after })
 }
 
-fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> Result<PatchPlan, PlanError> {
+fn plan_patch(
+    bound: &BoundPatch<'_>,
+    sources: &Sources,
+    aim: Aim<'_>,
+    version: &SourceVersion,
+) -> Result<PatchPlan, PlanError> {
     let mut reports = Vec::new();
     let mut edits: BTreeMap<String, (Edits, Vec<String>)> = BTreeMap::new();
-    for (op, plan) in plan_ops(&bound.ops, sources, whole.aim(), &whole.version)? {
+    for (op, plan) in plan_ops(&bound.ops, sources, aim, version)? {
         for (path, more) in plan.edits {
             let (file, includes) = edits.entry(path.clone()).or_default();
             includes.extend(plan.includes.iter().cloned());
@@ -156,7 +163,7 @@ fn plan_patch(bound: &BoundPatch<'_>, sources: &Sources, whole: &Bound<'_>) -> R
         .into_iter()
         .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
-            include::add(&before, &mut edits, &includes, &whole.passes);
+            include::add(&before, &mut edits, &includes, aim.passes);
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
         })

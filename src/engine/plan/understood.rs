@@ -1,6 +1,7 @@
 //! How much of each file the grammars could read.
 
 use super::Plan;
+use crate::engine::syntax::Parsed;
 
 /// What the grammar made of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,16 +17,15 @@ pub struct Understood {
 }
 
 impl Plan {
-    /// A row a file that a grammar read, as it was before the plan.
+    /// A row a file that an op had to parse, as it was before the plan. In C++ all branches of a `#if` count, and macro
+    /// bodies do not.
     pub fn understood(&self) -> Vec<Understood> {
-        let parsed = self.before.paths().filter_map(|path| Some((path, self.before.parsed(path)?.ok()?)));
-        parsed
-            .map(|(path, parsed)| Understood {
-                path: path.to_string(),
-                size: parsed.bytes.len(),
-                places: parsed.syntax_errors(),
-                unread: parsed.unread_bytes(),
-            })
-            .collect()
+        let row = |(path, parsed): (&str, &Parsed)| Understood {
+            path: path.to_string(),
+            size: parsed.bytes.len(),
+            places: parsed.syntax_errors(),
+            unread: parsed.unread_bytes(),
+        };
+        self.before.parsed_files().map(row).collect()
     }
 }

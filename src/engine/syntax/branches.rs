@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::condition::{Truth, evaluate};
+use super::condition::{Truth, evaluate, integer};
 use super::passes::{Pass, Passes};
 use super::tokens::{Kind, Token, tokens};
 
@@ -96,58 +96,102 @@ pub fn directives(bytes: &[u8]) -> Vec<Directive> {
     found
 }
 
+/// The macros that a run over a file defines, in order: as a number, or as what nobody knows.
+pub fn definitions(bytes: &[u8], pass: Pass<'_>) -> Vec<(Vec<u8>, Option<i64>)> {
+    let directives = directives(bytes);
+    let mut walk = Walk::new(bytes, pass);
+    walk.mark(&directives, &mut vec![false; directives.len() + 1]);
+    walk.defined
+}
+
 /// One run of the preprocessor over the directives of a file.
 struct Walk<'a> {
     bytes: &'a [u8],
     pass: Pass<'a>,
     open: Vec<Conditional>,
-    live: bool,
+    taken: Taken,
+    defined: Vec<(Vec<u8>, Option<i64>)>,
+}
+
+/// Whether code is taken: perhaps, and for certain.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    perhaps: bool,
+    certainly: bool,
 }
 
 /// An `#if` whose `#endif` is still to come.
 struct Conditional {
     /// Whether the code around it is taken.
-    outer: bool,
-    /// Whether one of its branches is taken for certain.
-    settled: bool,
+    outer: Taken,
+    /// Whether one of its branches is taken so far.
+    so_far: Taken,
 }
 
 impl<'a> Walk<'a> {
     fn new(bytes: &'a [u8], pass: Pass<'a>) -> Self {
-        Self { bytes, pass, open: Vec::new(), live: true }
+        let taken = Taken { perhaps: true, certainly: true };
+        Self { bytes, pass, open: Vec::new(), taken, defined: Vec::new() }
     }
 
     /// Marks the stretches that are taken; the first lies before the first directive.
-    fn mark(mut self, directives: &[Directive], taken: &mut [bool]) {
+    fn mark(&mut self, directives: &[Directive], taken: &mut [bool]) {
         let Some((first, rest)) = taken.split_first_mut() else { return };
         *first = true;
-        for (directive, taken) in directives.iter().zip(rest) {
-            self.step(directive);
-            *taken |= self.live;
+        let next = directives.iter().skip(1).map(Some).chain([None]);
+        for ((directive, next), taken) in directives.iter().zip(next).zip(rest) {
+            self.step(directive, next);
+            *taken |= self.taken.perhaps;
         }
     }
 
-    fn step(&mut self, directive: &Directive) {
+    fn step(&mut self, directive: &Directive, next: Option<&Directive>) {
         match directive.name(self.bytes) {
             b"if" | b"ifdef" | b"ifndef" => {
-                self.open.push(Conditional { outer: self.live, settled: false });
-                self.enter(directive);
+                let so_far = Taken { perhaps: false, certainly: false };
+                self.open.push(Conditional { outer: self.taken, so_far });
+                let guards = next.is_some_and(|next| self.is_guard(directive, next));
+                self.enter(if guards { Truth::Yes } else { self.truth(directive) });
             }
-            b"elif" | b"elifdef" | b"elifndef" | b"else" => self.enter(directive),
-            b"endif" => self.live = self.open.pop().is_none_or(|closed| closed.outer),
-            b"define" | b"undef" if self.live => {
-                let name = directive.argument().first().map(|name| name.text(self.bytes));
-                name.into_iter().for_each(|name| self.pass.forget(name));
+            b"elif" | b"elifdef" | b"elifndef" | b"else" => self.enter(self.truth(directive)),
+            b"endif" => {
+                if let Some(closed) = self.open.pop() {
+                    self.taken = closed.outer;
+                }
             }
+            b"define" | b"undef" if self.taken.perhaps => self.define(directive),
             _ => {}
         }
     }
 
-    fn enter(&mut self, directive: &Directive) {
-        let truth = self.truth(directive);
-        let Some(conditional) = self.open.last_mut() else { return };
-        self.live = conditional.outer && !conditional.settled && truth != Truth::No;
-        conditional.settled |= truth == Truth::Yes;
+    /// `#ifndef A_H` before `#define A_H`: a header is read once.
+    fn is_guard(&self, directive: &Directive, next: &Directive) -> bool {
+        let name = |directive: &Directive| directive.argument().first().map(|name| name.text(self.bytes));
+        let alone = next.name(self.bytes) == b"define" && next.argument().len() == 1;
+        directive.name(self.bytes) == b"ifndef" && alone && name(directive) == name(next)
+    }
+
+    fn define(&mut self, directive: &Directive) {
+        let [name, value @ ..] = directive.argument() else { return };
+        let value = match value {
+            [open, value, close] if open.is(self.bytes, "(") && close.is(self.bytes, ")") => Some(value),
+            [value] => Some(value),
+            _ => None,
+        };
+        let number = value.filter(|_| self.taken.certainly && directive.name(self.bytes) == b"define");
+        let number = number.and_then(|value| integer(value.text(self.bytes)));
+        self.pass.set(name.text(self.bytes), number);
+        self.defined.push((name.text(self.bytes).to_vec(), number));
+    }
+
+    fn enter(&mut self, truth: Truth) {
+        let Some(Conditional { outer, so_far }) = self.open.last_mut() else { return };
+        self.taken = Taken {
+            perhaps: outer.perhaps && !so_far.certainly && truth != Truth::No,
+            certainly: outer.certainly && !so_far.perhaps && truth == Truth::Yes,
+        };
+        so_far.perhaps |= truth != Truth::No;
+        so_far.certainly |= truth == Truth::Yes;
     }
 
     fn truth(&self, directive: &Directive) -> Truth {

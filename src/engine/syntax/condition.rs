@@ -297,7 +297,7 @@ fn combine(operator: &str, left: Number, right: Number) -> Number {
 }
 
 /// `10`, `0x1F`, `010`, `0b1`, `1'000`, with any suffix.
-fn integer(text: &[u8]) -> Option<i64> {
+pub fn integer(text: &[u8]) -> Option<i64> {
     let text: String = std::str::from_utf8(text).ok()?.replace('\'', "").to_ascii_lowercase();
     let digits = |text: &str, base| i64::from_str_radix(text.trim_end_matches(['u', 'l', 'z']), base).ok();
     match text.as_bytes() {

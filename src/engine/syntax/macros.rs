@@ -23,6 +23,11 @@ impl Body {
     pub fn root(&self) -> Node<'_> {
         self.tree.root_node()
     }
+
+    /// Whether a node lies, with a part of it, in the body; the others are of the frame.
+    pub fn touches(&self, node: Node<'_>) -> bool {
+        self.range.start < node.end_byte() && node.start_byte() < self.range.end
+    }
 }
 
 /// Code around a body that makes it a whole file.

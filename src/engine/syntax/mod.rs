@@ -4,6 +4,7 @@
 pub mod branches;
 pub mod census;
 mod condition;
+mod constants;
 pub mod cuda;
 mod declared;
 mod indentation;
@@ -14,6 +15,7 @@ pub mod passes;
 mod reading;
 pub mod style;
 pub mod tokens;
+pub mod types;
 pub mod words;
 
 pub use branches::DeadCode;

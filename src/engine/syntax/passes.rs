@@ -1,11 +1,14 @@
 //! The runs of the preprocessor that a source goes through in an environment, and what macros are in each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use super::condition::Number;
 use super::condition::Truth;
+use super::constants::Constants;
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::Environment;
+use crate::engine::source::Sources;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
 
@@ -26,11 +29,13 @@ pub type Known = BTreeMap<&'static str, Macro>;
 /// The runs of the preprocessor that a source goes through in an environment: for each toolkit one for the host and
 /// one for the device.
 ///
-/// Whatever no toolkit and no torch decides is unknown. HIP's macros are undefined: what is patched is built for CUDA.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Whatever no toolkit, no torch and not the tree itself decides is unknown. HIP's macros are undefined: what is patched
+/// is built for CUDA.
+#[derive(Debug, Clone)]
 pub struct Passes {
     runs: Vec<Known>,
     assumed: BTreeMap<String, Macro>,
+    constants: Option<Arc<Constants>>,
 }
 
 /// No architecture has a higher `__CUDA_ARCH__`.
@@ -51,12 +56,18 @@ impl Passes {
             device.insert("__CUDACC__", Macro::Defined(Number::exactly(1)));
             passes.extend([host, device]);
         }
-        Self { runs: passes, assumed: BTreeMap::new() }
+        Self { runs: passes, assumed: BTreeMap::new(), constants: None }
+    }
+
+    /// The same, for the files of a tree, which may define macros of its own.
+    pub fn in_tree(mut self, sources: &Sources) -> Self {
+        self.constants = Some(Arc::new(Constants::new(sources.clone(), self.runs.clone())));
+        self
     }
 
     /// Those of an environment of which nothing is known.
     pub fn unknown() -> Self {
-        Self { runs: vec![Known::new()], assumed: BTreeMap::new() }
+        Self { runs: vec![Known::new()], assumed: BTreeMap::new(), constants: None }
     }
 
     /// The same, with something known of one more macro.
@@ -67,7 +78,11 @@ impl Passes {
 
     /// Each run, before the first line of a file.
     pub fn iter(&self) -> impl Iterator<Item = Pass<'_>> {
-        self.runs.iter().map(|known| Pass { known, assumed: &self.assumed, own: BTreeSet::new() })
+        self.runs.iter().enumerate().map(|(run, known)| Pass {
+            assumed: Some(&self.assumed),
+            constants: self.constants.as_deref().map(|constants| (constants, run)),
+            ..Pass::alone(known)
+        })
     }
 
     #[cfg(test)]
@@ -163,31 +178,57 @@ fn is_of_hip(name: &[u8]) -> bool {
     begins.iter().any(|begin| name.starts_with(begin)) || whole.contains(&name)
 }
 
-/// One run over one file: what the environment decides, less what the file defines itself.
+/// Macros that a build for HIP gets by `-D`: `WITH_HIP`, `MMCV_WITH_HIP`.
+fn is_flag_for_hip(name: &[u8]) -> bool {
+    let ends = [&b"WITH_HIP"[..], b"WITH_ROCM", b"USE_HIP", b"BUILD_HIP", b"BUILD_ROCM"];
+    ends.iter().any(|end| name.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"_")))
+}
+
+/// One run over one file: what the environment and the tree decide, and what the file does itself.
 #[derive(Debug, Clone)]
 pub struct Pass<'k> {
     known: &'k Known,
-    assumed: &'k BTreeMap<String, Macro>,
-    own: BTreeSet<Vec<u8>>,
+    assumed: Option<&'k BTreeMap<String, Macro>>,
+    constants: Option<(&'k Constants, usize)>,
+    own: BTreeMap<Vec<u8>, Option<i64>>,
 }
 
-impl Pass<'_> {
-    /// From here on nobody knows what a name is: the file defines it, or takes it away.
-    pub fn forget(&mut self, name: &[u8]) {
-        self.own.insert(name.to_vec());
+impl<'k> Pass<'k> {
+    /// Of which only this is known.
+    pub fn alone(known: &'k Known) -> Self {
+        Self { known, assumed: None, constants: None, own: BTreeMap::new() }
+    }
+
+    /// From here on a name is what the file makes of it: a number, or nobody knows what.
+    pub fn set(&mut self, name: &[u8], number: Option<i64>) {
+        self.own.insert(name.to_vec(), number);
     }
 
     /// What is known of a macro.
     pub fn get(&self, name: &[u8]) -> Macro {
-        if self.own.contains(name) {
-            return Macro::Perhaps(Number::ANY);
+        match self.own.get(name) {
+            Some(Some(number)) => Macro::Defined(Number::exactly(*number)),
+            Some(None) => Macro::Perhaps(Number::ANY),
+            None => self.decided(name).unwrap_or_else(|| self.of_tree(name)),
         }
-        let known = std::str::from_utf8(name)
-            .ok()
-            .and_then(|name| self.assumed.get(name).or(self.known.get(name)))
-            .copied();
-        let unknown = if is_of_hip(name) { Macro::Undefined } else { Macro::Perhaps(Number::ANY) };
-        known.unwrap_or(unknown)
+    }
+
+    fn decided(&self, name: &[u8]) -> Option<Macro> {
+        let name = std::str::from_utf8(name).ok()?;
+        let assumed = self.assumed.and_then(|assumed| assumed.get(name));
+        assumed.or(self.known.get(name)).copied()
+    }
+
+    /// A header that a file does not include makes its macro zero.
+    fn of_tree(&self, name: &[u8]) -> Macro {
+        if is_of_hip(name) {
+            return Macro::Undefined;
+        }
+        match self.constants.and_then(|(constants, run)| constants.get(run, name)) {
+            Some(Some(number)) => Macro::Perhaps(Number { low: number.min(0), high: number.max(0) }),
+            None if is_flag_for_hip(name) => Macro::Undefined,
+            Some(None) | None => Macro::Perhaps(Number::ANY),
+        }
     }
 
     /// Whether a macro is defined.

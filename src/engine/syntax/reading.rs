@@ -91,19 +91,19 @@ impl Reading {
         self.tree.root_node()
     }
 
-    /// All nodes, each before its children: of the file, of its macro bodies, and of branches that the tree of the file
-    /// does not show. A node that enters is one for which `enter` holds; what lies below the others is left out.
+    /// All nodes for which `enter` holds all the way down, each before its children: of the file, of its macro bodies, and
+    /// of branches that the tree of the file does not show.
     pub fn nodes<'t>(&'t self, enter: impl Fn(Node<'t>) -> bool + Clone) -> impl Iterator<Item = Node<'t>> {
-        let roots = std::iter::once(self.root()).chain(self.bodies.iter().map(Body::root));
-        let first = roots.flat_map({
-            let enter = enter.clone();
-            move |root| descendants_where(root, enter.clone())
+        let (in_body, in_branch) = (enter.clone(), enter.clone());
+        let bodies = self.bodies.iter().flat_map(move |body| {
+            let enter = in_body.clone();
+            descendants_where(body.root(), move |node| body.touches(node) && enter(node))
         });
         let others = self.others.iter().flat_map(move |other| {
-            let enter = enter.clone();
+            let enter = in_branch.clone();
             descendants_where(other.tree.root_node(), move |node| other.touches(node) && enter(node))
         });
-        first.chain(others)
+        descendants_where(self.root(), enter).chain(bodies).chain(others)
     }
 
     /// The smallest named node that holds a stretch, in the tree that shows it.
@@ -167,15 +167,15 @@ fn is_clear(range: &Range<usize>, hidden: &[Range<usize>]) -> bool {
 impl Other {
     /// Whether a node lies, with a part of it, in one of the branches.
     fn touches(&self, node: Node<'_>) -> bool {
-        let range = node.byte_range();
-        self.branches.iter().any(|branch| branch.start < range.end && range.start < branch.end)
+        let next = self.branches.partition_point(|branch| branch.end <= node.start_byte());
+        self.branches.get(next).is_some_and(|branch| branch.start < node.end_byte())
     }
 
     /// The nodes that lie in the branches alone.
     fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         let within = |node: &Node<'_>| {
-            let range = node.byte_range();
-            self.branches.iter().any(|branch| branch.start <= range.start && range.end <= branch.end)
+            let next = self.branches.partition_point(|branch| branch.end < node.end_byte());
+            self.branches.get(next).is_some_and(|branch| branch.start <= node.start_byte())
         };
         descendants_where(self.tree.root_node(), |node| self.touches(node)).filter(within)
     }

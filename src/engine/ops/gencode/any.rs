@@ -6,9 +6,11 @@ use tree_sitter::Node;
 use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain, subject};
 use crate::engine::arch::{Code, Gencode, Variant};
 use crate::engine::edit::Edits;
+use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
+use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
-use crate::engine::source::line_of;
+use crate::engine::source::{Sources, line_of};
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
 use crate::engine::toolkit::Toolkit;
 
@@ -21,27 +23,14 @@ pub struct AnyGencodeOp {
     pub entries: Vec<Pattern>,
 }
 
-/// What is done to one file. Nothing here stops the rest of a tree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AnyPlan {
-    /// The edits.
-    pub edits: Edits,
-    /// What changes, in words.
-    pub how: Vec<String>,
-    /// What was seen and left.
-    pub remarks: Vec<String>,
-    /// What a person should look at.
-    pub reported: Vec<String>,
-    /// The lines of the first entry of each list.
-    pub lines: Vec<usize>,
-}
-
 /// A list that statements add flags to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct List {
     name: String,
     /// The number of the spelling that comes first.
     spelling: usize,
+    /// Where its first entry stands.
+    start: usize,
     line: usize,
     gencodes: Vec<Gencode>,
     /// Whether an entry is only added where its architecture is asked for by name.
@@ -54,14 +43,21 @@ impl AnyGencodeOp {
         self.entries.iter().any(|entry| entry.may_match(bytes))
     }
 
+    /// What the op does to these sources.
+    pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
+        let plan = |parsed: &Parsed, _: &str| Ok(self.plan_file(parsed, aim));
+        let nothing = "no statement adds an architecture to a list";
+        plan_files((&self.files, sources), |bytes| self.may_hold(bytes), plan, (nothing, aim))
+    }
+
     /// What to do to a file: list by list, each on the text that the one before left.
-    pub fn plan(&self, parsed: &Parsed, wish: &ArchWish, toolchain: Toolchain<'_>) -> AnyPlan {
-        let mut plan = AnyPlan::default();
+    fn plan_file(&self, parsed: &Parsed, aim: Aim<'_>) -> FilePlan {
+        let mut plan = FilePlan::default();
         let mut text = parsed.bytes.to_vec();
         for list in self.lists(parsed) {
             let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };
             plan.lines.push(list.line);
-            match self.plan_list(&list, &current, wish, toolchain) {
+            match self.plan_list(&list, &current, aim.wish, aim.toolchain) {
                 Ok(one) => {
                     text = one.edits.apply(&text);
                     let named = |texts: Vec<String>| {
@@ -127,7 +123,7 @@ impl AnyGencodeOp {
             |entry: &Pattern| Pattern::new(entry.language, &entry.text.replace("$LIST", &list.name)).ok();
         let entries: Vec<Pattern> = spellings.filter_map(of_list).collect();
         let guard = |form: Option<String>| form.and_then(|form| Pattern::new(parsed.language, &form).ok());
-        let style = guard_style(parsed);
+        let style = guard_style(parsed, list.start);
         let (first, last) = (style.as_ref().map(GuardStyle::from), style.as_ref().map(GuardStyle::until));
         let op = GencodeOp::of_entries(
             self.files.clone(),
@@ -148,11 +144,13 @@ impl AnyGencodeOp {
                 else {
                     continue;
                 };
-                let line = line_of(&parsed.bytes, found.range.start);
-                let on_request = is_on_request(found.range.start, parsed);
-                match lists.iter_mut().find(|list| list.name == name) {
-                    Some(list) => list.add(gencode, on_request, (line, spelling)),
-                    None => lists.push(List { name, spelling, line, gencodes: vec![gencode], on_request }),
+                let start = found.range.start;
+                let line = line_of(&parsed.bytes, start);
+                let on_request = is_on_request(start, parsed);
+                let one = List { name, spelling, start, line, gencodes: vec![gencode], on_request };
+                match lists.iter_mut().find(|list| list.name == one.name) {
+                    Some(list) => list.add(one),
+                    None => lists.push(one),
                 }
             }
         }
@@ -162,11 +160,11 @@ impl AnyGencodeOp {
 }
 
 impl List {
-    fn add(&mut self, gencode: Gencode, on_request: bool, (line, spelling): (usize, usize)) {
-        self.gencodes.push(gencode);
-        self.on_request |= on_request;
-        if line < self.line {
-            (self.line, self.spelling) = (line, spelling);
+    fn add(&mut self, other: List) {
+        self.gencodes.extend(other.gencodes);
+        self.on_request |= other.on_request;
+        if other.start < self.start {
+            (self.start, self.line, self.spelling) = (other.start, other.line, other.spelling);
         }
     }
 
@@ -230,8 +228,9 @@ impl GuardStyle {
     }
 }
 
-/// The first comparison of the toolkit with a version that a call reads from a string.
-fn guard_style(parsed: &Parsed) -> Option<GuardStyle> {
+/// The first comparison of the toolkit with a version that a call reads from a string, where the toolkit is known at
+/// this place already.
+fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
     let mut offsets = ["ersion(", "parse("].map(|word| parsed.offsets_of(word)).concat();
     offsets.sort_unstable();
     let nodes = descendants_holding(parsed.root(), &offsets);
@@ -241,7 +240,27 @@ fn guard_style(parsed: &Parsed) -> Option<GuardStyle> {
         let string = right.child_by_field_name("arguments")?.named_child(0)?;
         let compares = subject::subject(left, parsed, Toolkit::new(12, 8)) == Some(vec![12, 8]);
         let reads = string.kind() == "string" && subject::version(right, parsed).is_some();
-        (compares && reads).then(|| GuardStyle { toolkit: parsed.text(left), version: parsed.text(function) })
+        (compares && reads && is_known_at(left, place, parsed))
+            .then(|| GuardStyle { toolkit: parsed.text(left), version: parsed.text(function) })
     });
     styles.next()
+}
+
+/// Whether a name has its value at a place: it is assigned before it, or a parameter, in a function around it or in the
+/// file itself.
+fn is_known_at(name: Node<'_>, place: usize, parsed: &Parsed) -> bool {
+    if name.kind() != "identifier" {
+        return true;
+    }
+    let text = parsed.text(name);
+    let is_it = |node: Node<'_>| descendants(node).any(|inner| parsed.text(inner) == text);
+    let offsets = parsed.offsets_of(&text);
+    let mut defined = descendants_holding(parsed.root(), &offsets).filter(|node| {
+        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
+        left.is_some_and(is_it) || (node.kind() == "parameters" && is_it(*node))
+    });
+    defined.any(|node| {
+        let scope = ancestors(node).find(|outer| outer.kind() == "function_definition");
+        node.end_byte() <= place && scope.is_none_or(|scope| scope.byte_range().contains(&place))
+    })
 }

@@ -96,3 +96,78 @@ fn converted<'t>(call: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
 fn named(node: Node<'_>) -> Vec<Node<'_>> {
     significant_children(node).into_iter().filter(Node::is_named).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::catalogue::Catalogue;
+    use crate::engine::ops::gencode::guard::Evaluation;
+    use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
+    use crate::engine::syntax::Language;
+    use crate::engine::syntax::language::descendants;
+
+    /// Which of 11.8, 12.8 and 13.0 get to `here()`: `Y`, `n`, `?`.
+    fn reached(text: &str) -> String {
+        let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
+        let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
+        let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 0), &toolkits);
+        let evaluation = Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds };
+        let here = descendants(parsed.root()).find(|node| parsed.text(*node) == "here()").expect("here");
+        let reached = evaluation.reached(here);
+        let letter = |toolkit| match reached.at(worlds.position(World::Cuda(toolkit)).expect("world")) {
+            Truth::No => 'n',
+            Truth::Maybe => '?',
+            Truth::Yes => 'Y',
+        };
+        toolkits.into_iter().map(letter).collect()
+    }
+
+    fn under(condition: &str) -> String {
+        reached(&format!("if {condition}:\n    here()\n"))
+    }
+
+    #[test]
+    fn the_toolkit_is_compared_in_many_ways() {
+        for condition in [
+            "bare_metal_version >= Version('12.8')",
+            "parse(nvcc_version) >= parse('12.8')",
+            "float(torch.version.cuda) >= 12.8",
+            "cuda_version >= (12, 8)",
+            "CUDA_VERSION >= 12080",
+            "(int(cuda_major), int(cuda_minor)) >= (12, 8)",
+            "Version('12.8') <= cuda_version",
+        ] {
+            assert_eq!(under(condition), "nYY", "{condition}");
+        }
+        assert_eq!(under("major == 12 and minor <= 8"), "nYn");
+        assert_eq!(under("int(bare_metal_major) < 12"), "Ynn");
+        assert_eq!(under("cuda_version[0] >= 13"), "nnY");
+    }
+
+    #[test]
+    fn other_versions_tell_nothing() {
+        for condition in [
+            "TORCH_MAJOR >= 2",
+            "torch_version >= Version('2.0')",
+            "sys.version_info.major >= 3",
+            "cudnn_version >= 8000",
+            "CUDA_HOME is not None",
+            "gcc_major > 9",
+        ] {
+            assert_eq!(under(condition), "???", "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_ladder_lets_each_toolkit_into_one_branch() {
+        let ladder = |branch: usize| {
+            let call = |at| if at == branch { "here()" } else { "pass" };
+            let (first, second, third) = (call(0), call(1), call(2));
+            format!(
+                "if major == 11:\n    {first}\nelif cuda_version < Version('13.0'):\n    {second}\nelse:\n    {third}\n"
+            )
+        };
+        assert_eq!([0, 1, 2].map(|branch| reached(&ladder(branch))), ["Ynn", "nYn", "nnY"]);
+        assert_eq!(reached("x = here() if cuda_version >= Version('12.0') else other()\n"), "nYY");
+    }
+}

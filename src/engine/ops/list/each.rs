@@ -10,12 +10,27 @@ use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendant
 pub fn filled_strings<'t>(parsed: &'t Parsed, marks: &[String]) -> Vec<(Node<'t>, Node<'t>)> {
     let mut offsets: Vec<usize> = marks.iter().flat_map(|mark| parsed.offsets_of(mark)).collect();
     offsets.sort_unstable();
-    let strings = descendants_holding(parsed.root(), &offsets).filter(|node| node.kind() == "string");
+    let strings = descendants_holding(parsed.root(), &offsets)
+        .filter(|node| node.kind() == "string" && !is_told(*node, parsed));
     let filled = strings.filter_map(|string| {
         let value = marks.iter().find_map(|mark| written_behind(string, mark, parsed))?;
         Some((string, source_of(value, parsed)))
     });
     filled.collect()
+}
+
+/// Whether a string is only said to a person.
+fn is_told(string: Node<'_>, parsed: &Parsed) -> bool {
+    const TELLING: [&str; 9] =
+        ["print", "warn", "warning", "info", "debug", "error", "exception", "write", "exit"];
+    ancestors(string).take_while(|outer| !outer.kind().ends_with("block")).any(|outer| match outer.kind() {
+        "raise_statement" | "assert_statement" => true,
+        "call" => outer.child_by_field_name("function").is_some_and(|function| {
+            let name = parsed.text(function);
+            TELLING.contains(&name.rsplit('.').next().unwrap_or_default())
+        }),
+        _ => false,
+    })
 }
 
 /// What is written into a string behind a mark: by an f-string, by `%`, by `.format`, by `+`.

@@ -57,6 +57,8 @@ pub struct Token {
     pub range: Range<usize>,
     /// What stands between the quotes; `None`: it is not known before the program runs.
     pub content: Option<Range<usize>>,
+    /// Whether it is a number of the language, which has no letters.
+    pub number: bool,
 }
 
 /// How one flag is spelled over consecutive tokens: `'-gencode', '$GENCODE',` or `-arch=$CODE`.
@@ -133,7 +135,8 @@ impl Spelling {
         }
         let value = value.start - range.start..value.end - range.start;
         let text = String::from_utf8_lossy(&bytes[range.clone()]).into_owned();
-        Some(Element { range, text, flag: Some(Flag { gencode, notation, value, shorthand }) })
+        let number = tokens.iter().any(|token| token.number);
+        Some(Element { range, text, flag: Some(Flag { gencode, notation, value, shorthand, number }) })
     }
 }
 
@@ -178,6 +181,8 @@ pub struct Flag {
     pub notation: Notation,
     /// Whether it is nvcc's `-arch`.
     pub shorthand: bool,
+    /// Whether it is a number of the language, which has no letters.
+    pub number: bool,
     value: Range<usize>,
 }
 
@@ -224,6 +229,7 @@ mod tests {
         let token = |word: &str| Token {
             range: start(word)..start(word) + word.len(),
             content: Some(start(word)..start(word) + word.len()),
+            number: false,
         };
         text.split_whitespace().map(token).collect()
     }

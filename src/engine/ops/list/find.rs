@@ -9,6 +9,7 @@ use super::element::{Element, Spelling, Token};
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
+use crate::engine::arch::Code;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
@@ -69,8 +70,14 @@ pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFi
         };
         let elements = Element::read_all(&tokens, &parsed.bytes, spellings);
         found.reported.extend(half_done(&elements, parsed));
-        if elements.iter().any(|element| element.flag.is_some()) && !is_one_of_several(node, &elements) {
-            found.holders.push(file.holder(node, elements, Reader::Nvcc));
+        match node.parent().filter(|_| is_one_flag(&elements)) {
+            Some(parent) if parent.kind() == "binary_operator" => {
+                found.reported.extend(file.joined(node, &elements));
+            }
+            // A statement of its own adds it, and what is wanted needs another such statement.
+            Some(parent) if is_adding(parent) => {}
+            _ if elements.iter().all(|element| element.flag.is_none()) => {}
+            _ => found.holders.push(file.holder(node, elements, Reader::Nvcc)),
         }
     }
     found
@@ -177,6 +184,15 @@ impl<'a> File<'a> {
         }
     }
 
+    /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.
+    fn joined(&self, node: Node<'_>, elements: &[Element]) -> Option<String> {
+        let serves = |code: Code| elements.iter().flat_map(Element::codes).any(|have| have.serves(code));
+        let mut wanted = self.aim.wish.wanted();
+        let line = line_of(&self.parsed.bytes, node.start_byte());
+        let text = self.parsed.text(node);
+        wanted.any(|code| !serves(code)).then(|| format!("line {line} joins {text} to another list"))
+    }
+
     /// A list of plain architectures.
     fn bare(&self, node: Node<'_>, reader: Reader) -> Holder {
         self.holder(node, self.bare_elements(node), reader)
@@ -216,7 +232,12 @@ impl<'a> File<'a> {
 /// The items of a list.
 fn items(node: Node<'_>, parsed: &Parsed) -> Vec<Token> {
     let children = significant_children(node).into_iter().filter(Node::is_named);
-    children.map(|child| Token { range: child.byte_range(), content: content(child, parsed) }).collect()
+    let token = |child: Node<'_>| Token {
+        range: child.byte_range(),
+        content: content(child, parsed),
+        number: matches!(child.kind(), "integer" | "float"),
+    };
+    children.map(token).collect()
 }
 
 /// What stands between the quotes of a string, or a number.
@@ -243,7 +264,7 @@ fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec<Token> {
     for end in text.match_indices(separators).map(|(at, _)| at).chain([text.len()]) {
         if start < end {
             let range = content.start + start..content.start + end;
-            tokens.push(Token { range: range.clone(), content: Some(range) });
+            tokens.push(Token { range: range.clone(), content: Some(range), number: false });
         }
         start = end + 1;
     }
@@ -271,20 +292,19 @@ fn is_compared(node: Node<'_>) -> bool {
     outer.into_iter().any(|outer| matches!(outer.kind(), "comparison_operator" | "assert_statement"))
 }
 
-/// Whether a list is one flag that a statement adds to others: what is wanted needs a statement of its own.
-fn is_one_of_several(node: Node<'_>, elements: &[Element]) -> bool {
-    let [only] = elements else { return false };
-    let Some(parent) = node.parent().filter(|_| only.flag.as_ref().is_some_and(|flag| !flag.shorthand))
-    else {
-        return false;
-    };
-    matches!(parent.kind(), "augmented_assignment" | "binary_operator")
-        || (parent.kind() == "argument_list" && parent.parent().is_some_and(|call| is_adding(call)))
+/// Whether a list is one flag and nothing else; nvcc's `-arch` stands for a whole list.
+fn is_one_flag(elements: &[Element]) -> bool {
+    matches!(elements, [only] if only.flag.as_ref().is_some_and(|flag| !flag.shorthand))
 }
 
-fn is_adding(call: Node<'_>) -> bool {
-    call.child_by_field_name("function").is_some_and(|function| function.kind() == "attribute")
-        && arguments(call).len() == 1
+/// `flags += […]`, `flags.extend([…])`
+fn is_adding(parent: Node<'_>) -> bool {
+    let is_method = |call: Node<'_>| {
+        call.child_by_field_name("function").is_some_and(|function| function.kind() == "attribute")
+            && arguments(call).len() == 1
+    };
+    parent.kind() == "augmented_assignment"
+        || (parent.kind() == "argument_list" && parent.parent().is_some_and(is_method))
 }
 
 /// Whether a string is a command line of nvcc that is run, or kept under a name.

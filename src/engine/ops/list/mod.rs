@@ -10,12 +10,13 @@ mod write;
 
 use pep440_rs::Version;
 
+use super::file_plan::{FilePlan, plan_files};
 use super::files::Files;
 use super::gencode::Compiled;
 use super::rewrite::Condition;
 use super::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::pattern::Pattern;
-use crate::engine::source::Sources;
+use crate::engine::source::{Sources, line_of, line_text};
 use crate::engine::syntax::language::Parsed;
 use crate::engine::toolkit::Toolkit;
 pub use element::{NoSpelling, Spelling};
@@ -121,36 +122,51 @@ impl ListOp {
 
     /// What the op does to these sources.
     pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
-        let mut plan = OpPlan::of(Outcome::NotApplicable { why: self.nothing() });
-        let (mut how, mut reported) = (Vec::new(), Vec::new());
-        for (path, bytes) in self.files.of(sources).filter(|(_, bytes)| self.may_hold(bytes)) {
+        let plan = |parsed: &Parsed, path: &str| self.plan_file(parsed, path, aim);
+        let found = (&self.files, sources);
+        let Which::Named(name) = &self.which else {
+            return plan_files(found, |bytes| self.may_hold(bytes), plan, (self.nothing(), aim));
+        };
+        let mut whole = OpPlan::of(Outcome::AlreadySatisfied { why: format!("`{name}` holds them") });
+        let mut how = Vec::new();
+        for (path, bytes) in self.files.of(sources) {
             let Some(parsed) = parse(sources, path)? else { continue };
-            let found = self.in_file(parsed, path, aim)?;
-            plan.remarks.extend(found.remarks.into_iter().map(|text| format!("{path} {text}")));
-            reported.extend(found.reported.into_iter().map(|text| format!("{path} {text}")));
-            for holder in &found.holders {
-                plan.sites.push(Site::of(path, bytes, holder.container.range.start));
-                let Some(settled) = self.settled(holder, aim) else { continue };
-                let name = format!("{path} {}", holder.name);
-                let name = if self.is_named() { holder.name.clone() } else { name };
-                if settled.nothing_left {
-                    reported.push(self.emptied(holder, path, aim)?);
-                    continue;
-                }
-                let written = Written { bytes, container: &holder.container, elements: &holder.elements };
-                let overlap = |overlap| OpError::Overlap { path: path.to_string(), overlap };
-                let edits = written.edits(&settled.slots).map_err(overlap)?;
-                reported.extend(settled.reported.iter().map(|text| format!("{name}: {text}")));
-                if !edits.is_empty() {
-                    how.push(format!("{name}: {}", settled.how.join(", ")));
-                    plan.edits.entry(path.to_string()).or_default().merge(edits).map_err(overlap)?;
-                }
+            let one = plan(parsed, path)?;
+            whole.sites.extend(one.lines.iter().map(|line| Site {
+                path: path.to_string(),
+                line: *line,
+                text: line_text(bytes, *line),
+            }));
+            how.extend(one.how);
+            if !one.edits.is_empty() {
+                whole.edits.insert(path.to_string(), one.edits);
             }
         }
-        if !plan.sites.is_empty() {
-            plan.outcome = Outcome::AlreadySatisfied { why: self.satisfied(aim) };
+        whole.conclude(how, Vec::new());
+        Ok(whole)
+    }
+
+    fn plan_file(&self, parsed: &Parsed, path: &str, aim: Aim<'_>) -> Result<FilePlan, OpError> {
+        let found = self.in_file(parsed, path, aim)?;
+        let mut plan = FilePlan { remarks: found.remarks, reported: found.reported, ..FilePlan::default() };
+        for holder in &found.holders {
+            plan.lines.push(line_of(&parsed.bytes, holder.container.range.start));
+            let Some(settled) = self.settled(holder, aim) else { continue };
+            if settled.nothing_left {
+                plan.reported.push(self.emptied(holder, path, aim)?);
+                continue;
+            }
+            let name = &holder.name;
+            plan.reported.extend(settled.reported.iter().map(|text| format!("{name}: {text}")));
+            let (container, elements) = (&holder.container, &holder.elements);
+            let written = Written { bytes: &parsed.bytes, container, elements };
+            let overlap = |overlap| OpError::Overlap { path: path.to_string(), overlap };
+            let edits = written.edits(&settled.slots).map_err(overlap)?;
+            if !edits.is_empty() {
+                plan.how.push(format!("{name}: {}", settled.how.join(", ")));
+                plan.edits.merge(edits).map_err(overlap)?;
+            }
         }
-        plan.conclude(how, reported);
         Ok(plan)
     }
 
@@ -233,25 +249,19 @@ impl ListOp {
         }
         let cuda: Vec<String> = aim.toolchain.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
         Ok(match cuda.is_empty() || !aim.wish.is_empty() {
-            true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
-            false => format!(
-                "{} refuses all of {place}: say what to compile for, --add-arch 120",
-                cuda.join(" and ")
-            ),
+            true => format!("{}: nothing would be left; name what stays: --only-arch 120", holder.name),
+            false => {
+                let who = cuda.join(" and ");
+                format!("{}: {who} refuses all of it; say what to compile for: --add-arch 120", holder.name)
+            }
         })
     }
 
-    fn nothing(&self) -> String {
+    /// What is said where no file holds such a list.
+    fn nothing(&self) -> &'static str {
         match &self.which {
-            Which::Flags(_) => "no list of nvcc flags names an architecture".to_string(),
-            Which::Named(_) | Which::Found(_) => "no such list".to_string(),
-        }
-    }
-
-    fn satisfied(&self, aim: Aim<'_>) -> String {
-        match &self.which {
-            Which::Named(name) => format!("`{name}` holds them"),
-            Which::Found(_) | Which::Flags(_) => aim.satisfied(),
+            Which::Flags(_) => "no list of nvcc flags names an architecture",
+            Which::Named(_) | Which::Found(_) => "no such list",
         }
     }
 }

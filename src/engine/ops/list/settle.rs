@@ -243,6 +243,11 @@ impl Settling<'_> {
         let model = &self.elements[model];
         let flag = model.flag.as_ref()?;
         let gencode = Gencode::of(code);
+        if flag.number && code.arch().variant != Variant::Plain {
+            let label = code.label();
+            self.settled.reported.push(format!("{label} not added: it cannot be written as a number"));
+            return None;
+        }
         match (code, flag.notation) {
             (Code::Sass(_), _) | (Code::Ptx(_), Notation::Gencode) => {
                 let text = model.spelt(&gencode);

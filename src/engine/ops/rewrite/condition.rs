@@ -9,6 +9,7 @@ use super::File;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
 use crate::engine::syntax::language::{Parsed, ancestors};
+use crate::engine::syntax::types::types_in_sight;
 
 /// A condition on what a metavariable stands for.
 #[derive(Debug, Clone)]
@@ -21,17 +22,33 @@ pub struct Condition {
     pub not: Vec<Pattern>,
     /// One of these stands in the function around and speaks of the same `$NAME`: `auto $T = $_.type();`.
     pub declared: Vec<Pattern>,
+    /// Where it is a name that a declaration in sight gives a type, the type matches.
+    pub kind: Option<Regex>,
     /// No other use of the name is left in the function around.
     pub unused: bool,
 }
 
 impl Condition {
+    /// What it asks for, in words.
+    pub(super) fn told(&self) -> String {
+        let patterns = |word: &str, patterns: &[Pattern]| {
+            let texts: Vec<String> = patterns.iter().map(|pattern| format!("`{}`", pattern.text)).collect();
+            (!texts.is_empty()).then(|| format!("{word} {}", texts.join(", ")))
+        };
+        let regex = self.regex.as_ref().map(|regex| format!("matches {}", regex.as_str()));
+        let unused = self.unused.then(|| "is used nowhere else".to_string());
+        let asked =
+            [regex, patterns("is not", &self.not), patterns("is declared by", &self.declared), unused];
+        format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
     /// Whether a match is one at all. That a name is still used is no matter of this.
     pub fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
         let Some(bound) = found.bindings.get(&self.name) else { return true };
         self.regex.as_ref().is_none_or(|regex| regex.is_match(&bound.text))
             && !self.not.iter().any(|pattern| is_match(pattern, bound, parsed))
             && (self.declared.is_empty() || self.is_declared(bound, parsed))
+            && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {
@@ -81,6 +98,10 @@ pub(super) fn uses_left(
         }
         uses = now;
     }
+}
+
+fn has_type(bound: &Bound, kind: &Regex, parsed: &Parsed) -> bool {
+    types_in_sight(parsed, bound.range.start, &bound.text).iter().all(|known| kind.is_match(known))
 }
 
 /// The function around a place; the macro or the whole file where there is none.

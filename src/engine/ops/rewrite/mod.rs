@@ -38,6 +38,8 @@ pub struct RewriteOp {
     pub not_inside: Vec<Pattern>,
     /// A file with a match of one of these is cured already.
     pub unless: Vec<Pattern>,
+    /// Only files with a match of one of these; all where there is none.
+    pub beside: Vec<Pattern>,
     /// What may stand at a place instead of `replace`; such a place is done.
     pub accept: Vec<Pattern>,
     /// How many places there are, done or not.
@@ -83,11 +85,15 @@ impl RewriteOp {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let mut done = 0;
         let mut cured = None;
-        let own = self.own_names(sources, ground.passes);
-        for (path, bytes) in self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)) {
+        let files: Vec<_> = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)).collect();
+        let own = if files.is_empty() { Vec::new() } else { self.own_names(sources, ground.passes) };
+        for (path, bytes) in files {
             let Some(parsed) = parse(sources, path)? else { continue };
             if let Some(found) = first_of(&self.unless, parsed) {
                 cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
+                continue;
+            }
+            if !self.beside.is_empty() && first_of(&self.beside, parsed).is_none() {
                 continue;
             }
             done += self.done(parsed);
@@ -230,6 +236,7 @@ impl RewriteOp {
             ("inside", &self.inside),
             ("not-inside", &self.not_inside),
             ("unless", &self.unless),
+            ("beside", &self.beside),
             ("accept", &self.accept),
         ];
         let code = |(key, patterns): (&'static str, &Vec<Pattern>)| {
@@ -243,6 +250,7 @@ impl RewriteOp {
         code(find)
             .into_iter()
             .chain(replace)
+            .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
             .chain(include)
             .chain(expect)

@@ -23,6 +23,7 @@ fn empty(glob: &str) -> RewriteOp {
         inside: Vec::new(),
         not_inside: Vec::new(),
         unless: Vec::new(),
+        beside: Vec::new(),
         accept: Vec::new(),
         expect: None,
         include: Vec::new(),
@@ -50,7 +51,14 @@ fn rewrite(find: &[&str], replace: &str) -> RewriteOp {
 }
 
 fn condition(name: &str) -> Condition {
-    Condition { name: name.into(), regex: None, not: Vec::new(), declared: Vec::new(), unused: false }
+    Condition {
+        name: name.into(),
+        regex: None,
+        not: Vec::new(),
+        declared: Vec::new(),
+        kind: None,
+        unused: false,
+    }
 }
 
 fn passes(cuda: &[&str]) -> Passes {
@@ -171,10 +179,10 @@ fn dead_code_and_own_names_are_left() {
 
 #[test]
 fn an_unreadable_place_is_left_unless_places_are_counted() {
-    let op = rewrite(&["THError($$$A)"], "TORCH_CHECK(false, $$$A)");
+    let op = rewrite(&["THError($$$)"], "TORCH_CHECK(false)");
     let text = "void f() { THError(1); }\nvoid g() { THError(1 ?? 2); }\n";
     let (new, found) = rewritten(&op, text);
-    assert_eq!(new, text.replace("THError(1);", "TORCH_CHECK(false, 1);"));
+    assert_eq!(new, text.replace("THError(1);", "TORCH_CHECK(false);"));
     assert_eq!(found.open().map(|left| left.site.line).collect::<Vec<_>>(), [2]);
     let counted = RewriteOp { expect: Some(1..=usize::MAX), ..op };
     assert!(matches!(planned(&counted, "a.cu", text), Err(OpError::CannotEdit { .. })));
@@ -268,4 +276,22 @@ fn lists_and_launches_are_rewritten() {
     let text = "void f() { THArgCheck(a > 0, 2, \"x %d\", a); THArgCheck(b, 3, \"y\"); }\n";
     let wanted = "void f() { TORCH_CHECK(a > 0, \"x %d\", a); TORCH_CHECK(b, \"y\"); }\n";
     assert_eq!(rewritten(&check, text).0, wanted);
+}
+
+#[test]
+fn a_type_in_sight_and_a_neighbour_in_the_file_decide() {
+    let tensor = Condition { kind: Some(Regex::new(r"\bTensor\b").expect("regex")), ..condition("X") };
+    let op = RewriteOp { conditions: vec![tensor], ..rewrite(&["$X.data<$T>()"], "$X.data_ptr<$T>()") };
+    let text = "#define D(x) x.data<int>()\nvoid f(const at::Tensor &x, Blob<int> b) {\n  \
+                g(x.data<int>(), b.data<int>(), h().data<int>(), unknown.data<int>());\n}\n";
+    let wanted = text.replace(".data<", ".data_ptr<").replace("b.data_ptr", "b.data");
+    assert_eq!(rewritten(&op, text).0, wanted);
+    let op = RewriteOp {
+        beside: vec![Pattern::new(Language::Cpp, "using namespace cub;").expect("pattern")],
+        ..rewrite(&["Sum()"], "::cuda::std::plus<>()")
+    };
+    let text = "using namespace cub;\nvoid f() { g(Sum()); }\n";
+    assert_eq!(rewritten(&op, text).0, text.replace("Sum", "::cuda::std::plus<>"));
+    let alone = "void f() { g(Sum()); }\n";
+    assert_eq!(rewritten(&op, alone).0, alone);
 }

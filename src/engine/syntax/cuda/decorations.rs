@@ -177,9 +177,14 @@ fn classes<'b>(part: &Part<'b>) -> BTreeSet<&'b [u8]> {
 }
 
 fn class_name<'b>(part: &Part<'b>, head: usize) -> Option<&'b [u8]> {
+    const MOST_WORDS: usize = 8;
     let mut at = head + 1;
-    while part.is_word(at) || part.is(at, "(") {
-        at = if part.is(at, "(") { part.partner(at)? + 1 } else { at + 1 };
+    for _ in 0..MOST_WORDS {
+        match () {
+            () if part.is(at, "(") => at = part.partner(at)? + 1,
+            () if part.is_word(at) => at += 1,
+            () => break,
+        }
     }
     Some(part.before(at)).filter(|name| !name.is_empty())
 }

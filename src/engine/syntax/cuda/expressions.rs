@@ -189,25 +189,31 @@ fn enumeration(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
 
 /// Types among the arguments of a macro: each is read as one name.
 pub fn types(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
-    let Some(close) = part.partner(open) else { return };
-    let mut start = open + 1;
-    for at in open + 1..=close {
-        if at != close && !part.is(at, ",") {
-            continue;
+    let Some(close) = part.partner(open).filter(|_| !is_declared(part, open - 1)) else { return };
+    let (mut start, mut at) = (open + 1, open + 1);
+    while at <= close {
+        if at == close || part.is(at, ",") {
+            if is_type(part, start, at) {
+                name(rewriting, part.tokens[start].start..part.tokens[at - 1].end);
+            }
+            start = at + 1;
         }
-        if is_type(part, start, at) {
-            let range = part.tokens[start].start..part.tokens[at - 1].end;
-            name(rewriting, range);
-        }
-        start = at + 1;
+        at = part.partner(at).filter(|partner| *partner > at).unwrap_or(at) + 1;
     }
+}
+
+/// Whether a type stands before a name: what follows are parameters.
+fn is_declared(part: &Part<'_>, name: usize) -> bool {
+    let before = part.before(name);
+    let is_word = name > 0 && part.is_word(name - 1);
+    let keyword = matches!(before, b"return" | b"else" | b"do" | b"case" | b"throw");
+    (is_word && !keyword) || matches!(before, b"*" | b"&" | b">")
 }
 
 fn is_type(part: &Part<'_>, start: usize, end: usize) -> bool {
     end > start
-        && end - start < 6
-        && (start..end).any(|at| TYPES.contains(&part.text(at)))
-        && (start..end).all(|at| part.is_word(at) || matches!(part.text(at), b"*" | b"&" | b":"))
+        && TYPES.contains(&part.text(start))
+        && (start..end).all(|at| TYPES.contains(&part.text(at)) || matches!(part.text(at), b"*" | b"&"))
         && !part.bytes[part.tokens[start].start..part.tokens[end - 1].end].contains(&b'\n')
 }
 

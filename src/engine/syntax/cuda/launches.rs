@@ -1,7 +1,7 @@
 //! Kernel launches: `k<<<g, b>>>(x)` is read as `k  (g, b)  (x)`, so that all that stands in one is code.
 
 use super::Rewriting;
-use super::part::Part;
+use super::part::{LONGEST_RUN, Part};
 
 /// Turns the brackets of each launch into parentheses.
 pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
@@ -34,7 +34,8 @@ fn bracket(
 /// How many equal brackets follow each other on a line. Formatters that do not know CUDA write `<< <`.
 fn run(part: &Part<'_>, index: usize) -> usize {
     let first = part.text(index);
-    1 + (index + 1..).take_while(|next| part.text(*next) == first && !part.begins_line(*next)).count()
+    let others = (index + 1..index + LONGEST_RUN).take_while(|next| part.text(*next) == first);
+    1 + others.take_while(|next| !part.begins_line(*next)).count()
 }
 
 /// The index of the first `>` of the `>>>` that ends a launch whose configuration begins at `start`.
@@ -43,7 +44,7 @@ fn closing(part: &Part<'_>, start: usize) -> Option<usize> {
 }
 
 /// A configuration has at most so many tokens; brackets count as one.
-const LONGEST: usize = 500;
+const LONGEST: usize = 200;
 
 /// With `templates`, a `<` right behind a name opens a list of template arguments, which a `>` closes first.
 fn find(part: &Part<'_>, start: usize, templates: bool) -> Option<usize> {
@@ -53,6 +54,7 @@ fn find(part: &Part<'_>, start: usize, templates: bool) -> Option<usize> {
         match part.text(at) {
             b"" | b";" | b")" | b"}" | b"]" => return None,
             b"(" | b"[" | b"{" => at = part.partner(at)?,
+            b"<" if run == 3 => return None,
             b"<" => {
                 open += usize::from(templates && part.is_word(at - 1) && part.is_beside(at) && run == 1);
                 at += run - 1;

@@ -2,6 +2,9 @@
 
 use crate::engine::syntax::tokens::{Kind, Token};
 
+/// The longest run of equal characters that is counted.
+pub const LONGEST_RUN: usize = 16;
+
 /// Tokens without comments and directives, and which brackets belong together.
 pub struct Part<'b> {
     /// The file.
@@ -62,10 +65,11 @@ impl<'b> Part<'b> {
         pair.is_none_or(|pair| self.bytes[pair[0].end..pair[1].start].contains(&b'\n'))
     }
 
-    /// How many equal characters stand directly beside each other from an index on.
+    /// How many equal characters stand directly beside each other from an index on; longer runs do not matter.
     pub fn run(&self, index: usize) -> usize {
         let first = self.text(index);
-        1 + (index + 1..).take_while(|next| self.text(*next) == first && self.is_beside(*next)).count()
+        let others = (index + 1..index + LONGEST_RUN).take_while(|next| self.is_beside(*next));
+        1 + others.take_while(|next| self.text(*next) == first).count()
     }
 
     /// The index behind a list of template arguments that begins with the `<` at an index.
@@ -92,11 +96,12 @@ impl<'b> Part<'b> {
 
     /// The index behind a name such as `a::b<c>::d` that begins at an index.
     pub fn after_name(&self, start: usize) -> Option<usize> {
+        const MOST_PARTS: usize = 32;
         let mut at = start;
         if self.is(at, ":") {
             at += 2;
         }
-        loop {
+        for _ in 0..MOST_PARTS {
             at += usize::from(self.is(at, "template"));
             if !self.is_word(at) {
                 return None;
@@ -110,6 +115,7 @@ impl<'b> Part<'b> {
             }
             at += 2;
         }
+        None
     }
 }
 

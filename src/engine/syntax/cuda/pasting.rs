@@ -4,7 +4,7 @@ use super::Rewriting;
 use super::part::Part;
 use crate::engine::syntax::tokens::Kind;
 
-/// Reads pasted tokens as one name, and a parameter that becomes a string as the parameter.
+/// Reads pasted tokens as one name, and a parameter that becomes a string as a name of its own.
 pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
     let mut at = 0;
     while at < part.tokens.len() {
@@ -13,7 +13,7 @@ pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
             if length == 2 {
                 paste(part, at, rewriting)
             } else {
-                rewriting.hide(part.tokens[at].range())
+                stringize(part, at, rewriting)
             }
             at += length;
         } else {
@@ -22,6 +22,16 @@ pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
             }
             at += 1;
         }
+    }
+}
+
+/// `#x` is one name, and not `x`.
+fn stringize(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
+    match part.tokens.get(at + 1) {
+        Some(name) if name.kind == Kind::Word && !part.begins_line(at + 1) => {
+            (part.tokens[at].start..name.start).for_each(|place| rewriting.put(place, "_"));
+        }
+        _ => rewriting.hide(part.tokens[at].range()),
     }
 }
 

@@ -1,4 +1,9 @@
-use super::views;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use tree_sitter::Node;
+
+use super::{bodies, views};
 use crate::engine::pattern::Pattern;
 use crate::engine::syntax::branches::directives;
 use crate::engine::syntax::{Language, Parsed};
@@ -102,6 +107,19 @@ fn macros_that_are_statements_are_read() {
 }
 
 #[test]
+fn a_function_whose_name_looks_like_a_macro_keeps_its_parameters() {
+    let text = "inline int GET_BLOCKS(const int N, float) { return N; }\n\
+                __global__ void ARF_kernel(const long n, const uint8 k) { CALL(float); }\n";
+    assert_eq!(found(text, "return N;"), ["return N;"]);
+    let view = first_view(text);
+    assert!(
+        view.contains("(const int N, float)") && view.contains("(const long n, const uint8 k)"),
+        "{view}"
+    );
+    is_read(&[text]);
+}
+
+#[test]
 fn what_only_seems_to_be_there_is_not_shown() {
     let text = "void f() { D(x, \"n\", g(); ) }\nvoid g() {\n  CHECK(a)\n  h(); }\n";
     let parsed = parse(text);
@@ -163,6 +181,15 @@ fn bodies_of_macros_are_read() {
 }
 
 #[test]
+fn the_frame_of_a_macro_body_is_no_code() {
+    let parsed = parse("#define A(xyz) xyz(1); g()\n#define B } f(h\n");
+    let text = |node: Node<'_>| parsed.text(node);
+    let names =
+        parsed.nodes().filter(|node| node.kind() == "identifier" && node.child_count() == 0).map(text);
+    assert_eq!(names.collect::<Vec<_>>(), ["A", "xyz", "B", "xyz", "g", "f", "h"]);
+}
+
+#[test]
 fn bytes_stay_in_their_places() {
     let text = b"\xef\xbb\xbf// caf\xe9 \xb0\xa1\r\n#define A(x) \\\r\n  k<<<1, 2>>>(x, \"\xb0\xa1\")\r\nvoid f() {\r\n  CHECK(\"\xe9\")\r\n  k<<<1, 2>>>(\"\xe9\");\r\n}";
     let parsed = Parsed::new(Language::Cpp, text[..].into()).expect("parses");
@@ -170,4 +197,122 @@ fn bytes_stay_in_their_places() {
     let pattern = Pattern::new(Language::Cpp, "k<<<$A, $B>>>($$$C)").expect("pattern");
     let ranges: Vec<&[u8]> = pattern.find_all(&parsed).into_iter().map(|found| &text[found.range]).collect();
     assert_eq!(ranges, [&b"k<<<1, 2>>>(x, \"\xb0\xa1\")"[..], b"k<<<1, 2>>>(\"\xe9\")"]);
+}
+
+/// Pieces of C++ that mean something to the rewriting, and some that break it.
+const PIECES: [&str; 44] = [
+    "<<<",
+    ">>>",
+    "<",
+    ">",
+    ">=",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ";",
+    ":",
+    "::",
+    "*",
+    "&",
+    "=",
+    "~",
+    ".",
+    "\"",
+    "'",
+    "\n",
+    "\r\n",
+    "\\\n",
+    " ",
+    "#if X\n",
+    "#else\n",
+    "#elif 0\n",
+    "#endif\n",
+    "#define A_B(x) ",
+    "##",
+    "/* ",
+    "*/",
+    "// ",
+    "R\"(",
+    "typename ",
+    "__device__ ",
+    "__launch_bounds__",
+    "MACRO",
+    "template",
+    "operator",
+    "float ",
+    "\u{e9}",
+];
+
+fn source() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        8 => proptest::sample::select(&PIECES[..]).prop_map(|piece| piece.as_bytes().to_vec()),
+        3 => "[a-z]{1,3} ?".prop_map(String::into_bytes),
+        1 => proptest::collection::vec(any::<u8>(), 1..3),
+    ];
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_all_keep_their_length_and_newlines(bytes in source()) {
+        let directives = directives(&bytes);
+        for view in views(&bytes, &directives) {
+            prop_assert_eq!(view.text.len(), bytes.len());
+            let is_changed = |at: usize| view.text[at] != bytes[at];
+            let is_told = |at: usize| view.hidden.iter().any(|hidden| hidden.contains(&at));
+            for at in (0..bytes.len()).filter(|at| bytes[*at] == b'\n' && is_changed(*at)) {
+                // The one end of a statement that finds no other place.
+                prop_assert!(view.text[at] == b';' && is_told(at));
+            }
+        }
+        prop_assert_eq!(bodies(&bytes, &directives).text.len(), bytes.len());
+        let parsed = Parsed::new(Language::Cpp, bytes.clone().into()).expect("parses");
+        for node in parsed.nodes() {
+            prop_assert!(node.end_byte() <= bytes.len() + 200);
+        }
+        let size = bytes.len();
+        prop_assert!(parsed.unread_bytes() <= size * 5 && parsed.shows(&(size..size)));
+    }
+}
+
+#[test]
+fn the_rewriting_takes_time_in_proportion() {
+    let repeated = [
+        "<",
+        "<<<",
+        ">>>",
+        "k<<<",
+        "(",
+        "A_B(",
+        "A_B(x",
+        "A_B ::",
+        "struct ",
+        "f(",
+        "{",
+        "__launch_bounds__(a, ",
+        "#if X\n",
+        "#if X\na(\n#else\nb(\n#endif\n",
+        "typename a::",
+        "#define A_B(x) f( \\\n",
+        "x##",
+        "'",
+        "R\"(",
+        "a<b,",
+        "*A_B ",
+    ];
+    let time = |text: &str| {
+        let start = Instant::now();
+        let directives = directives(text.as_bytes());
+        views(text.as_bytes(), &directives);
+        bodies(text.as_bytes(), &directives);
+        start.elapsed()
+    };
+    for piece in repeated {
+        let taken = time(&piece.repeat(100_000 / piece.len()));
+        assert!(taken < Duration::from_secs(5), "{piece}: {taken:?}");
+    }
 }

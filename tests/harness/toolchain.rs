@@ -1,4 +1,4 @@
-//! nvcc and the headers of PyTorch, taken from packages; nothing of them is installed or imported.
+//! nvcc and the headers of CUDA and PyTorch, taken from packages; nothing of them is installed or imported.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,46 +6,53 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 
+use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
-use super::harness::say;
+use super::{is_set, say};
 
-/// Pinned one by one: where nvvm and crt are not those of nvcc, every compile dies in ptxas.
-const PACKAGES: [&str; 6] = [
+/// What PyTorch 2.11.0 was built with, pinned one by one: where nvvm and crt are not those of nvcc, every compile dies
+/// in ptxas. The libraries of mathematics are there for their headers: ATen/cuda/CUDAContext.h includes them.
+const PACKAGES: [&str; 11] = [
     "torch==2.11.0",
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-cuda-crt==13.0.88",
     "nvidia-nvvm==13.0.88",
     "nvidia-cuda-cccl==13.0.85",
     "nvidia-cuda-runtime==13.0.96",
+    "nvidia-cublas==13.1.0.3",
+    "nvidia-cusparse==12.6.3.3",
+    "nvidia-cusolver==12.0.4.66",
+    "nvidia-curand==10.4.0.35",
+    "nvidia-cuda-profiler-api==13.0.85",
 ];
 
 /// What is unpacked of them: no library that is only linked.
 const PARTS: [&str; 4] = ["torch/include/", "nvidia/cu13/bin/", "nvidia/cu13/include/", "nvidia/cu13/nvvm/"];
 
 /// A compiler and its headers.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Toolchain {
     folder: PathBuf,
 }
 
-/// What a compile gave.
-pub struct Compiled {
-    /// The object, if there is one.
-    pub object: Option<Vec<u8>>,
-    /// All that nvcc said.
-    pub said: String,
-}
-
 impl Toolchain {
+    /// The toolchain, unless it was not asked for: that is said aloud.
+    pub fn if_wanted() -> Option<Self> {
+        if !is_set("MAMBAPATCH_REAL_NVCC") {
+            say("NOT RUN: nothing is compiled by the real nvcc; MAMBAPATCH_REAL_NVCC=1 does it");
+            return None;
+        }
+        Some(Self::get())
+    }
+
     /// The toolchain, fetched unless it is there already.
-    pub fn get() -> Self {
+    fn get() -> Self {
         static FETCHED: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
         let _alone = FETCHED.lock().unwrap_or_else(|broken| broken.into_inner());
         let root = std::env::var_os("MAMBAPATCH_TOOLCHAIN").filter(|value| !value.is_empty());
         let root = root.map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).to_path_buf(), PathBuf::from);
-        let pins = PACKAGES.map(|package| package.rsplit("==").next().unwrap_or(package)).join("-");
-        let folder = root.join(format!("nvcc-{}-{pins}", std::env::consts::ARCH));
+        let folder = root.join(format!("nvcc-13.0-{}-{}", std::env::consts::ARCH, Self::pins()));
         if !folder.is_dir() {
             fs::create_dir_all(&root).expect("a folder can be made");
             fetch(&root, &folder);
@@ -53,20 +60,25 @@ impl Toolchain {
         Self { folder }
     }
 
-    /// Compiles one file below a folder.
-    pub fn compile(&self, tree: &Path, unit: &str, flags: &[String]) -> Compiled {
-        let object = tree.join("unit.o");
-        let mut command = Command::new(self.folder.join("nvidia/cu13/bin/nvcc"));
-        for include in ["torch/include", "torch/include/torch/csrc/api/include"] {
-            command.arg("-I").arg(self.folder.join(include));
-        }
-        command.arg("-I").arg(tree.join("csrc/selective_scan")).args(flags);
-        command.args(["-Xcompiler", "-fPIC", "-c", unit, "-o"]).arg(&object);
-        command.current_dir(tree).stdin(Stdio::null());
-        let output = command.output().expect("nvcc can be run");
-        let said = [output.stdout, output.stderr].concat();
-        let object = if output.status.success() { fs::read(object).ok() } else { None };
-        Compiled { object, said: String::from_utf8_lossy(&said).into_owned() }
+    /// A name for exactly these packages.
+    pub fn pins() -> String {
+        let digest = Sha256::digest(PACKAGES.join(" "));
+        digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// nvcc.
+    pub fn nvcc(&self) -> PathBuf {
+        self.cuda().join("bin/nvcc")
+    }
+
+    /// CUDA_HOME.
+    pub fn cuda(&self) -> PathBuf {
+        self.folder.join("nvidia/cu13")
+    }
+
+    /// The folders that hold PyTorch's headers.
+    pub fn torch(&self) -> [PathBuf; 2] {
+        ["torch/include", "torch/include/torch/csrc/api/include"].map(|folder| self.folder.join(folder))
     }
 }
 
@@ -92,11 +104,11 @@ fn download(package: &str, into: &Path) {
     let mut command = Command::new(python);
     command.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]);
     command.args(["--implementation", "cp", "--python-version", "3.11", "--abi", "cp311", "--abi", "none"]);
-    for glibc in ["manylinux_2_28", "manylinux_2_17", "manylinux2014"] {
+    for glibc in ["manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"] {
         command.arg(format!("--platform={glibc}_{machine}"));
     }
     command.arg("--dest").arg(into).arg(package);
-    let output = command.output().expect("pip can be run");
+    let output = command.stdin(Stdio::null()).output().expect("pip can be run");
     assert!(output.status.success(), "{package}: {}", String::from_utf8_lossy(&output.stderr));
 }
 

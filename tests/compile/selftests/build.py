@@ -47,7 +47,8 @@ def run(command: List[str], folder: Path, env: Dict[str, str], seconds: float) -
 def first_errors(said: str) -> List[str]:
     """The first lines that name an error, each text once; else the last line."""
     lines = [line.strip()[:300] for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"\berror\b|\bfatal\b|Error\b", line) and "-Werror" not in line]
+    errors = [line for line in lines if re.search(r"\berror( #[\w-]+)?\s*:|\bfatal\b|Error: ", line)]
+    errors = [line for line in errors if "CalledProcessError" not in line]
     return list(dict.fromkeys(errors))[:4] or lines[-1:]
 
 

@@ -3,7 +3,9 @@
 //! `MAMBAPATCH_HEADERS` names a folder of C++ and CUDA sources: the headers of the torch wheel (`torch/include`) and of
 //! nvidia-cuda-cccl (`nvidia/cu13/include/cccl`) side by side. They hold no `AT_CHECK`, so the folder is copied, and the
 //! statements of it that begin a line with `TORCH_CHECK(` are turned into what they were before PyTorch 1.5. Renaming
-//! them must give back the folder, byte for byte, whoever does it.
+//! them must give back the folder, byte for byte, whoever does it. The header that defines TORCH_CHECK is left out: no
+//! extension has it in its tree, and mambapatch leaves a tree alone that defines the new name itself. Nor is anything
+//! planted in files with code for ROCm, which mambapatch leaves and ast-grep does not.
 //!
 //! The patch is `torch-api/at-check` with one change: its glob names the folder, so that vendored libraries, as CCCL is
 //! one, are not left out.
@@ -82,7 +84,11 @@ fn plant(from: &Path, into: &Path) -> Planted {
     let mut planted = Planted::default();
     for path in sources(from) {
         let text = std::fs::read(from.join(&path)).expect("a source is read");
-        let (old, places) = with_at_check(&text);
+        if String::from_utf8_lossy(&text).lines().any(|line| line.starts_with("#define TORCH_CHECK(")) {
+            continue;
+        }
+        let for_rocm = holds(&text, b"USE_ROCM");
+        let (old, places) = if for_rocm { (text, 0) } else { with_at_check(&text) };
         planted.files += 1;
         planted.holding += usize::from(places > 0);
         planted.places += places;
@@ -90,6 +96,10 @@ fn plant(from: &Path, into: &Path) -> Planted {
     }
     assert!(planted.places > 0, "nothing was planted: {} holds no TORCH_CHECK", from.display());
     planted
+}
+
+fn holds(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
 }
 
 /// The text with the old name where a line begins with `TORCH_CHECK(`, but for lines of macros, which ast-grep does not
@@ -151,7 +161,7 @@ fn check_results(ast_grep: &str, scratch: &Path, headers: &Path) {
             std::fs::read(scratch.join(copy).join("sources").join(path)).ok()
                 == std::fs::read(headers.join(path)).ok()
         };
-        sources(headers).into_iter().filter(|path| !same(path)).collect::<Vec<_>>()
+        sources(&scratch.join("tree/sources")).into_iter().filter(|path| !same(path)).collect::<Vec<_>>()
     };
     let (theirs, ours) = (differing("theirs"), differing("ours"));
     assert!(

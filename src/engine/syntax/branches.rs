@@ -97,10 +97,9 @@ pub fn directives(bytes: &[u8]) -> Vec<Directive> {
 }
 
 /// The macros that a run over a file defines, in order: as a number, or as what nobody knows.
-pub fn definitions(bytes: &[u8], pass: Pass<'_>) -> Vec<(Vec<u8>, Option<i64>)> {
-    let directives = directives(bytes);
+pub fn definitions(bytes: &[u8], directives: &[Directive], pass: Pass<'_>) -> Vec<(Vec<u8>, Option<i64>)> {
     let mut walk = Walk::new(bytes, pass);
-    walk.mark(&directives, &mut vec![false; directives.len() + 1]);
+    walk.mark(directives, &mut vec![false; directives.len() + 1]);
     walk.defined
 }
 

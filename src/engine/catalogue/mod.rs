@@ -154,6 +154,11 @@ impl Catalogue {
         self.toolkits.iter().map(|row| row.version).find(|version| *version > last)
     }
 
+    /// The first toolkit that writes, and whose driver reads, a version of PTX: CUDA 12.8 for 8.7.
+    pub fn toolkit_of_ptx(&self, version: Toolkit) -> Option<Toolkit> {
+        self.toolkits.iter().find(|row| row.ptx.is_some_and(|ptx| ptx >= version)).map(|row| row.version)
+    }
+
     /// The driver that machine code of a toolkit needs at least.
     pub fn driver_floor(&self, toolkit: Toolkit) -> Option<&DriverFloor> {
         self.driver_floors.iter().find(|row| row.major == self.acts_as(toolkit).major)

@@ -59,6 +59,9 @@ pub struct ArchRow {
     pub renamed_to: Option<Arch>,
     /// The number that the same chip had in earlier toolkits.
     pub renamed_from: Option<Arch>,
+    /// Whether it is a chip of Jetson boards, for which no other chip's machine code is promised to run.
+    #[serde(default)]
+    pub jetson: bool,
     /// Where this was read or measured.
     pub source: String,
 }
@@ -69,6 +72,8 @@ pub struct ArchRow {
 pub struct ToolkitRow {
     /// The release.
     pub version: Toolkit,
+    /// The version of PTX that it writes: 8.7 of 12.8.
+    pub ptx: Option<Toolkit>,
     /// The newest major version of gcc that its headers take.
     pub gcc: Option<u16>,
     /// The newest major version of clang that its headers take.

@@ -198,6 +198,7 @@ impl Texts {
             references: spec.references,
             wanted,
             replaced_by: text.origin.clone().filter(|_| text.replaces),
+            text: text.toml.clone(),
         })
     }
 

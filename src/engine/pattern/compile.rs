@@ -134,7 +134,7 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
             vec![frame("void f() { x = {", "}; }", "initializer_list", Take::Children)]
         }
         Language::Cpp if bases => vec![frame("struct S ", " {};", "base_class_clause", Take::Whole)],
-        Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
+        Language::Cpp if text.ends_with([';', '}']) || ends_in_directive(text) => {
             vec![
                 frame("void f() {\n", "\n}", "compound_statement", Take::Children),
                 frame("", "\n", "translation_unit", Take::Children),
@@ -147,6 +147,11 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
             ]
         }
     }
+}
+
+/// Whether the last line of a text is a directive, as `#endif` is.
+fn ends_in_directive(text: &str) -> bool {
+    text.lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'))
 }
 
 impl Frame {

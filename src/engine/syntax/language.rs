@@ -225,12 +225,11 @@ pub fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::successors(node.parent(), Node::parent)
 }
 
-/// The children that are neither comments nor missing; commas are left out. What the grammar could not read counts.
+/// The children that are neither comments nor missing; commas are left out, and so is what the grammar could not read.
 pub fn significant_children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     let children = node.children(&mut cursor);
-    let counts = |child: &Node<'_>| child.is_error() || !(child.is_extra() || child.is_missing());
-    children.filter(|child| counts(child) && child.kind() != ",").collect()
+    children.filter(|child| !child.is_extra() && !child.is_missing() && child.kind() != ",").collect()
 }
 
 #[cfg(test)]

@@ -37,15 +37,18 @@ impl Constants {
         for (_, bytes) in self.sources.iter().filter(|(path, _)| is_cpp(path)) {
             let directives = directives(bytes);
             for (known, numbers) in self.runs.iter().zip(&mut runs) {
-                for (name, number) in definitions(bytes, &directives, Pass::alone(known)) {
-                    let same = *numbers.entry(name.clone()).or_insert(number) == number;
-                    if !same {
-                        numbers.insert(name, None);
-                    }
-                }
+                learn(numbers, definitions(bytes, &directives, Pass::alone(known)));
             }
         }
         runs
+    }
+}
+
+/// Adds what one more file defines; what differs is no number.
+fn learn(numbers: &mut Numbers, defined: Vec<(Vec<u8>, Option<i64>)>) {
+    for (name, number) in defined {
+        let known = numbers.entry(name).or_insert(number);
+        *known = known.filter(|known| Some(*known) == number);
     }
 }
 

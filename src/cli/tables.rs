@@ -270,7 +270,7 @@ mod tests {
     fn row(before: &str, after: &str) -> String {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
-        let text = anstream::adapter::strip_str(&effect_rows(&rows, true)).to_string();
+        let text = anstream::adapter::strip_str(&effect_columns(&rows, "")).to_string();
         text.lines().nth(1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

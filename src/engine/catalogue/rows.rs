@@ -3,7 +3,7 @@
 use pep440_rs::Version;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::engine::arch::Arch;
+use crate::engine::arch::{Arch, Code, parse_codes};
 use crate::engine::toolkit::Toolkit;
 
 /// `arches.toml`.
@@ -36,6 +36,8 @@ pub(super) struct TorchFile {
     pub gcc: Vec<TorchGcc>,
     #[serde(default)]
     pub wheel: Vec<TorchWheel>,
+    #[serde(default)]
+    pub arch_name: Vec<ArchName>,
 }
 
 /// An architecture, and the toolkits that know it.
@@ -203,6 +205,19 @@ pub struct TorchGcc {
     pub source: String,
 }
 
+/// A name that `TORCH_CUDA_ARCH_LIST` takes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ArchName {
+    /// `Pascal`
+    pub name: String,
+    /// What torch makes of it: `6.1+PTX` is both results.
+    #[serde(deserialize_with = "codes")]
+    pub arches: Vec<Code>,
+    /// Where this was read or measured.
+    pub source: String,
+}
+
 /// The architectures inside official wheels of torch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -257,4 +272,10 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Err
 
 fn optional_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>, D::Error> {
     version(deserializer).map(Some)
+}
+
+fn codes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Code>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let codes: Result<Vec<Vec<Code>>, _> = texts.iter().map(|text| parse_codes(text)).collect();
+    codes.map(|codes| codes.concat()).map_err(de::Error::custom)
 }

@@ -291,7 +291,8 @@ fn every_row_names_its_source() {
         .chain(catalogue.cxx_standards.iter().map(|row| &row.source))
         .chain(catalogue.torch_arches.iter().map(|row| &row.source))
         .chain(catalogue.torch_gccs.iter().map(|row| &row.source))
-        .chain(catalogue.torch_wheels.iter().map(|row| &row.source));
+        .chain(catalogue.torch_wheels.iter().map(|row| &row.source))
+        .chain(catalogue.arch_names.iter().map(|row| &row.source));
     assert!(sources.into_iter().all(|source| source.len() > 10));
 }
 

@@ -150,3 +150,16 @@ fn json_names_the_set() {
     assert_eq!(document["target"]["upstream"], "any-extension");
     assert_eq!(document["target"]["label"], "ext");
 }
+
+#[test]
+fn the_code_of_others_is_left_out_and_said_so() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write("work/ext/third_party/glm/a.h", OPS);
+    world.write("work/ext/csrc/cutlass/b.h", OPS);
+    let note = "note: left out as code of others or for HIP: csrc/cutlass, third_party\n";
+    let run = world.run(&["check", "./ext", "--torch", "2.11"]).exits(1);
+    run.says(&[note]).shows(&["renames 1 place", "understood\n  ops.cpp "]);
+    world.run(&APPLY).exits(0).says(&[note]);
+    assert_eq!(world.read("work/ext/third_party/glm/a.h"), OPS);
+}

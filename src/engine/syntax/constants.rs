@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::branches::definitions;
+use super::branches::{definitions, directives};
 use super::language::Language;
 use super::passes::{Known, Pass};
 use crate::engine::source::Sources;
@@ -28,22 +28,27 @@ impl Constants {
 
     /// What a macro is in one of the runs, where the tree defines it: a number, or nobody knows what.
     pub fn get(&self, run: usize, name: &[u8]) -> Option<Option<i64>> {
-        let found = self.found.get_or_init(|| self.runs.iter().map(|known| self.numbers(known)).collect());
-        found.get(run)?.get(name).copied()
+        self.found.get_or_init(|| self.find()).get(run)?.get(name).copied()
     }
 
-    fn numbers(&self, known: &Known) -> Numbers {
-        let mut numbers = Numbers::new();
+    fn find(&self) -> Vec<Numbers> {
+        let mut runs = vec![Numbers::new(); self.runs.len()];
         let is_cpp = |path: &str| Language::of_path(path) == Some(Language::Cpp);
         for (_, bytes) in self.sources.iter().filter(|(path, _)| is_cpp(path)) {
-            for (name, number) in definitions(bytes, Pass::alone(known)) {
-                let same = *numbers.entry(name.clone()).or_insert(number) == number;
-                if !same {
-                    numbers.insert(name, None);
-                }
+            let directives = directives(bytes);
+            for (known, numbers) in self.runs.iter().zip(&mut runs) {
+                learn(numbers, definitions(bytes, &directives, Pass::alone(known)));
             }
         }
-        numbers
+        runs
+    }
+}
+
+/// Adds what one more file defines; what differs is no number.
+fn learn(numbers: &mut Numbers, defined: Vec<(Vec<u8>, Option<i64>)>) {
+    for (name, number) in defined {
+        let known = numbers.entry(name).or_insert(number);
+        *known = known.filter(|known| Some(*known) == number);
     }
 }
 

@@ -82,6 +82,11 @@ const BEGINNINGS: [&[u8]; 19] = [
     b"static_assert",
 ];
 
+/// Whether a word with arguments decorates a declaration, whatever stands around it.
+pub fn is_decoration(word: &[u8]) -> bool {
+    VALUES.contains(&word) || CALLS.contains(&word)
+}
+
 /// Makes decorations attributes, or hides them.
 pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
     let classes = classes(part);
@@ -124,13 +129,11 @@ pub fn is_of_lambda(part: &Part<'_>, at: usize) -> bool {
 
 fn call(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
     let Some(close) = part.partner(at + 1) else { return };
-    let before_class = matches!(part.text(close + 1), b"struct" | b"class" | b"union");
-    if VALUES.contains(&part.text(at)) && close > at + 2 && !before_class {
+    let word = part.text(at);
+    let before_class = is_class(part.text(close + 1));
+    if VALUES.contains(&word) && close > at + 2 && !before_class {
         values(part, at, close, rewriting);
-    } else if VALUES.contains(&part.text(at))
-        || CALLS.contains(&part.text(at))
-        || is_call_between(part, at, close)
-    {
+    } else if is_decoration(word) || is_call_between(part, at, close) {
         rewriting.hide(part.tokens[at].start..part.tokens[close].end);
     }
 }
@@ -153,26 +156,23 @@ fn values(part: &Part<'_>, at: usize, close: usize, rewriting: &mut Rewriting<'_
 /// Whether a macro with arguments stands within a declaration or an argument: `template <…> BOUNDS(256) void f()`,
 /// `void BOUNDS(256) f()`, `f(CAST((void *)) x)`.
 fn is_call_between(part: &Part<'_>, at: usize, close: usize) -> bool {
-    if !is_macro_like(part.text(at))
-        || !part.is_word(close + 1)
-        || part.begins_line(close + 1) && part.before(at) != b">"
-    {
+    let (before, next) = (part.before(at), part.text(close + 1));
+    let is_apart = part.begins_line(close + 1) && before != b">";
+    if !is_macro_like(part.text(at)) || !part.is_word(close + 1) || is_apart {
         return false;
     }
-    let next = part.text(close + 1);
-    let before = part.before(at);
     let within = before == b">" || CUDA.contains(&before) || BEFORE_TYPE.contains(&before);
     let is_trailing = matches!(next, b"const" | b"volatile") && before != b">";
     let type_follows = (BEFORE_TYPE.contains(&next) || CUDA.contains(&next)) && !is_trailing;
     (within && type_follows)
-        || matches!(before, b"struct" | b"class" | b"union")
+        || is_class(before)
         || (BEFORE_TYPE.contains(&before) && part.is(close + 2, "("))
         || (matches!(before, b"(" | b",") && matches!(part.text(close + 2), b"," | b")"))
 }
 
 /// The names of the classes that are defined.
 fn classes<'b>(part: &Part<'b>) -> BTreeSet<&'b [u8]> {
-    let heads = (0..part.tokens.len()).filter(|at| matches!(part.text(*at), b"class" | b"struct" | b"union"));
+    let heads = (0..part.tokens.len()).filter(|at| is_class(part.text(*at)));
     heads.filter_map(|at| class_name(part, at)).collect()
 }
 
@@ -192,29 +192,38 @@ fn class_name<'b>(part: &Part<'b>, head: usize) -> Option<&'b [u8]> {
 /// Whether a macro stands before the type of a declaration, or before the name of a class or constructor.
 fn decorates(part: &Part<'_>, at: usize, classes: &BTreeSet<&[u8]>) -> bool {
     let next = part.text(at + 1);
-    if matches!(part.before(at), b"class" | b"struct" | b"union") {
-        return part.is_word(at + 1) && matches!(part.text(at + 2), b"{" | b":" | b";" | b"final" | b"<");
-    }
-    if matches!(next, b"const" | b"volatile") {
+    match next {
+        _ if is_class(part.before(at)) => {
+            part.is_word(at + 1) && matches!(part.text(at + 2), b"{" | b":" | b";" | b"final" | b"<")
+        }
         // `TYPE const &x` has no type behind the word.
-        let after = part.after_name(at + 2);
-        return after.is_some_and(|after| part.is_word(after) || matches!(part.text(after), b"*" | b"&"));
+        b"const" | b"volatile" => part.after_name(at + 2).is_some_and(|after| declares(part, after)),
+        // `TYPE operator+(…)` needs its type, `operator bool()` has it.
+        b"operator" => part.is_word(at + 2) || is_type_end(part, at),
+        b"~" => true,
+        _ if BEFORE_TYPE.contains(&next) || CUDA.contains(&next) => true,
+        _ if part.is(at + 2, "(") && classes.contains(next) => true,
+        _ if BEGINNINGS.contains(&next) => false,
+        b":" if part.is_beside(at + 1) => false,
+        _ => stands_before_type(part, at),
     }
-    if BEFORE_TYPE.contains(&next) || CUDA.contains(&next) {
-        return true;
-    }
-    if next == b"~" || (part.is(at + 2, "(") && classes.contains(next)) {
-        return true;
-    }
-    if BEGINNINGS.contains(&next)
-        || !(part.is_word(at + 1) || (next == b":" && part.is(at + 2, ":") && !part.is_beside(at + 1)))
-    {
-        return false;
-    }
+}
+
+/// Whether a name with a declarator follows, so that a word before it is not the type.
+fn stands_before_type(part: &Part<'_>, at: usize) -> bool {
     let Some(after) = part.after_name(at + 1) else { return false };
     let constructs = part.is(after, "(") && after >= 4 + at && part.text(after - 1) == part.text(after - 4);
     let named = part.is_word(at + 1) && part.is(at + 2, "(") && is_type_end(part, at);
-    constructs || named || part.is_word(after) || matches!(part.text(after), b"*" | b"&")
+    constructs || named || declares(part, after)
+}
+
+/// Whether what a declaration declares follows its type.
+fn declares(part: &Part<'_>, at: usize) -> bool {
+    part.is_word(at) || matches!(part.text(at), b"*" | b"&")
+}
+
+fn is_class(word: &[u8]) -> bool {
+    matches!(word, b"class" | b"struct" | b"union")
 }
 
 /// Whether a macro stands alone between statements.
@@ -226,13 +235,22 @@ fn stands_alone(part: &Part<'_>, at: usize) -> bool {
 
 /// Whether a type ends before an index.
 fn is_type_end(part: &Part<'_>, at: usize) -> bool {
-    const OTHERS: [&[u8]; 8] =
-        [b"const", b"constexpr", b"static", b"inline", b"extern", b"virtual", b"volatile", b"friend"];
+    const OTHERS: [&[u8]; 12] = [
+        b"const",
+        b"constexpr",
+        b"static",
+        b"inline",
+        b"extern",
+        b"virtual",
+        b"volatile",
+        b"else",
+        b"new",
+        b"throw",
+        b"goto",
+        b"delete",
+    ];
     let before = part.before(at);
-    let is_name =
-        at > 0 && part.is_word(at - 1) && !BEGINNINGS.contains(&before) && !OTHERS.contains(&before);
-    (is_name
-        && !matches!(before, b"else" | b"new" | b"throw" | b"goto" | b"delete")
-        && !CUDA.contains(&before))
-        || matches!(before, b">" | b"*" | b"&")
+    let is_name = at > 0 && part.is_word(at - 1);
+    let is_other = BEGINNINGS.contains(&before) || OTHERS.contains(&before) || CUDA.contains(&before);
+    (is_name && !is_other) || matches!(before, b">" | b"*" | b"&")
 }

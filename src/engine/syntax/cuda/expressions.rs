@@ -3,6 +3,33 @@
 use super::Rewriting;
 use super::decorations::is_of_lambda;
 use super::part::{Part, is_macro_like};
+use crate::engine::syntax::tokens::Kind;
+
+/// Words of which the built-in types are made.
+const TYPES: [&[u8]; 22] = [
+    b"void",
+    b"bool",
+    b"char",
+    b"short",
+    b"int",
+    b"long",
+    b"float",
+    b"double",
+    b"signed",
+    b"unsigned",
+    b"const",
+    b"size_t",
+    b"ssize_t",
+    b"ptrdiff_t",
+    b"int8_t",
+    b"int16_t",
+    b"int32_t",
+    b"int64_t",
+    b"uint8_t",
+    b"uint16_t",
+    b"uint32_t",
+    b"uint64_t",
+];
 
 /// Rewrites them.
 pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
@@ -25,8 +52,9 @@ pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
             b"<" if at > 0 && part.is_word(at - 1) => comparisons(part, at, rewriting),
             b"operator" => operator_call(part, at, rewriting),
             b"=" if part.is(at + 1, "{") => default_value(part, at + 1, rewriting),
-            b"if" | b"while" if part.is_word(at + 1) && part.is(at + 2, "(") => {
-                condition(part, at + 1, rewriting)
+            // `if IN_BOUNDS(i, n) {`: the macro has the parentheses.
+            b"if" | b"while" if is_macro_like(part.text(at + 1)) && part.is(at + 2, "(") => {
+                rewriting.hide(part.tokens[at + 1].range());
             }
             _ => {}
         }
@@ -35,27 +63,11 @@ pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
 
 /// `unsigned(x)`: the grammar takes one word of these for a type alone.
 fn cast(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
-    let before = open.checked_sub(2).map_or(&b""[..], |at| part.text(at));
-    let is_value = !matches!(part.text(open + 1), b"*" | b"&" | b")");
-    if is_value
-        && matches!(
-            before,
-            b"(" | b","
-                | b"="
-                | b"+"
-                | b"-"
-                | b"*"
-                | b"/"
-                | b"return"
-                | b"<"
-                | b">"
-                | b"?"
-                | b":"
-                | b"["
-                | b"&"
-                | b"|"
-        )
-    {
+    let before = part.before(open - 1);
+    let ends_statement = matches!(before, b"" | b";" | b"{" | b"}" | b")" | b"_");
+    let is_operand = before == b"return" || (before.iter().all(u8::is_ascii_punctuation) && !ends_statement);
+    let first = part.text(open + 1);
+    if is_operand && !matches!(first, b"*" | b"&" | b")") && !TYPES.contains(&first) {
         rewriting.put(part.tokens[open - 1].start, "T");
     }
 }
@@ -66,8 +78,8 @@ fn comparisons(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
     if !matches!(part.text(after), b":" | b"(" | b"{" | b">" | b"," | b";" | b"*" | b"&") {
         return;
     }
-    for at in (open..after).filter(|at| part.is(*at, ">") && part.is(*at + 1, "=") && part.is_beside(*at + 1))
-    {
+    let is_comparison = |at: usize| part.is(at, ">") && part.is(at + 1, "=") && part.is_beside(at + 1);
+    for at in (open..after).filter(|at| is_comparison(*at)) {
         rewriting.pretend(part.tokens[at].start, "==");
     }
 }
@@ -92,13 +104,6 @@ fn default_value(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
     } else if is_parameter && close > open + 1 {
         rewriting.pretend(part.tokens[open].start, "(");
         rewriting.pretend(part.tokens[close].start, ")");
-    }
-}
-
-/// `if IN_BOUNDS(i, n) {`: the macro has the parentheses.
-fn condition(part: &Part<'_>, macro_name: usize, rewriting: &mut Rewriting<'_>) {
-    if part.text(macro_name) != b"constexpr" && part.text(macro_name) != b"consteval" {
-        rewriting.hide(part.tokens[macro_name].range());
     }
 }
 
@@ -132,39 +137,13 @@ fn colons(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
 
 /// `asm("…" :: "r"(x))`: two colons, no scope.
 fn operands(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
-    use crate::engine::syntax::tokens::Kind;
     let is_literal = |at: usize| part.tokens.get(at).is_some_and(|token| token.kind == Kind::Literal);
     let end = part.tokens[at + 1].end;
     let after_string = at > 0 && (is_literal(at - 1) || part.before(at) == b")");
-    if after_string && (is_literal(at + 2)) && part.bytes.get(end) == Some(&b' ') {
+    if after_string && is_literal(at + 2) && part.bytes.get(end) == Some(&b' ') {
         rewriting.put(end - 1, " :");
     }
 }
-
-const TYPES: [&[u8]; 22] = [
-    b"void",
-    b"bool",
-    b"char",
-    b"short",
-    b"int",
-    b"long",
-    b"float",
-    b"double",
-    b"signed",
-    b"unsigned",
-    b"const",
-    b"size_t",
-    b"ssize_t",
-    b"ptrdiff_t",
-    b"int8_t",
-    b"int16_t",
-    b"int32_t",
-    b"int64_t",
-    b"uint8_t",
-    b"uint16_t",
-    b"uint32_t",
-    b"uint64_t",
-];
 
 /// `MACRO(, x)`: an argument that is empty.
 fn empty(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {

@@ -1,16 +1,29 @@
 //! Macros that are statements: without a `;` behind them, or with statements among their arguments.
 
 use super::Rewriting;
+use super::decorations::is_decoration;
 use super::expressions::types;
 use super::part::{Part, is_macro_like};
 use crate::engine::syntax::tokens::Kind;
 
 /// Words before a parenthesis that are no call.
-const KEYWORDS: [&[u8]; 9] =
-    [b"for", b"if", b"while", b"switch", b"catch", b"return", b"sizeof", b"decltype", b"requires"];
+const KEYWORDS: [&[u8]; 11] = [
+    b"for",
+    b"if",
+    b"while",
+    b"switch",
+    b"catch",
+    b"return",
+    b"sizeof",
+    b"decltype",
+    b"requires",
+    b"alignas",
+    b"explicit",
+];
 
 /// Ends macro calls that lack a `;`, and takes statements out of the arguments of macros.
 pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
+    // The brackets that are open, by where they close, and whether statements stand in them.
     let mut open: Vec<(usize, bool)> = Vec::new();
     for at in 0..part.tokens.len() {
         while open.last().is_some_and(|(close, _)| *close <= at) {
@@ -18,23 +31,35 @@ pub fn rewrite(part: &Part<'_>, rewriting: &mut Rewriting<'_>) {
         }
         let Some(close) = part.partner(at).filter(|close| *close > at) else { continue };
         let between_statements = open.last().is_none_or(|(_, statements)| *statements);
-        let mut holds_statements = part.is(at, "{");
-        if part.is(at, "(") && between_statements && at > 0 && part.is_word(at - 1) {
-            if let Some(start) = statements(part, at, close, 0) {
-                take_out(part, start, close, rewriting);
-                holds_statements = true;
-            } else if lacks_end(part, at, close) {
-                rewriting.terminate(part.tokens[close].end, next_start(part, close));
-                types(part, at, rewriting);
-            }
-            if part.is(close + 1, "else") && !KEYWORDS.contains(&part.before(at)) {
-                // The macro has the `if`.
-                rewriting.hide(part.tokens[close + 1].range());
-                rewriting.terminate(part.tokens[close].end, next_start(part, close));
-            }
-        }
+        let is_call = part.is(at, "(") && at > 0 && is_called(part, at - 1);
+        let holds_statements = match is_call && between_statements {
+            true => call(part, at, close, rewriting),
+            false => part.is(at, "{"),
+        };
         open.push((close, holds_statements));
     }
+}
+
+fn is_called(part: &Part<'_>, name: usize) -> bool {
+    part.is_word(name) && !KEYWORDS.contains(&part.text(name)) && !is_decoration(part.text(name))
+}
+
+/// Rewrites a call between statements; whether its arguments are statements.
+fn call(part: &Part<'_>, open: usize, close: usize, rewriting: &mut Rewriting<'_>) -> bool {
+    if let Some(start) = statements(part, open, close, 0) {
+        take_out(part, start, close, rewriting);
+        return true;
+    }
+    let is_condition = part.is(close + 1, "else");
+    if is_condition {
+        // The macro has the `if`.
+        rewriting.hide(part.tokens[close + 1].range());
+    }
+    if is_condition || lacks_end(part, open, close) {
+        rewriting.terminate(part.tokens[close].end, next_start(part, close));
+        types(part, open, rewriting);
+    }
+    false
 }
 
 fn next_start(part: &Part<'_>, at: usize) -> usize {
@@ -46,10 +71,7 @@ const DEEPEST: usize = 12;
 
 /// The first token of the statements among the arguments of a macro: before a `;`, or such a macro in turn.
 fn statements(part: &Part<'_>, open: usize, close: usize, depth: usize) -> Option<usize> {
-    let name = open.checked_sub(1).filter(|name| part.is_word(*name))?;
-    if depth > DEEPEST || KEYWORDS.contains(&part.text(name)) {
-        return None;
-    }
+    open.checked_sub(1).filter(|name| depth <= DEEPEST && is_called(part, *name))?;
     if let Some(end) = first_semicolon(part, open, close) {
         return Some(comma_before(part, open, end).unwrap_or(open) + 1);
     }
@@ -103,7 +125,7 @@ fn lacks_end(part: &Part<'_>, open: usize, close: usize) -> bool {
     let is_scope = name > 1 && part.is(name - 1, ":") && part.is(name - 2, ":");
     let begins =
         matches!(part.before(name), b"" | b";" | b"{" | b"}" | b")" | b":" | b"else" | b"do") && !is_scope;
-    if !begins || KEYWORDS.contains(&part.text(name)) {
+    if !begins {
         return false;
     }
     let next = part.text(close + 1);

@@ -62,7 +62,8 @@ fn decorations_are_read_as_attributes() {
         "class EXPORT_API A { HST_DVC explicit A(int); HST_DVC A(); HST_DVC operator T() const; HST_DVC ~A(); };",
         "TYPE_T f(TYPE const &x, TYPE_T y);\nFILE *g(void);\nDWORD x = 1;",
         "struct A { __device__ friend bool operator==(A, A); };\ntemplate <class T>\nBOUNDS_1(256)\n__global__ void k() {}",
-        "float x[3] __attribute__((aligned(64))) = {0};",
+        "float x[3] __attribute__((aligned(64))) = {0};\nstruct A {\n  alignas(16)\n  float x[4];\n};",
+        "REAL operator+(REAL a);\nstruct B { HST_DVC operator bool() const; T HST_DVC operator*(T) const; };",
     ]);
     let text = "__global__ void a() { f(); }\nvoid b() { f(); }\n";
     assert_eq!(found(text, "__global__ void $F() { f(); }"), ["__global__ void a() { f(); }"]);
@@ -78,7 +79,7 @@ fn expressions_of_dependent_types_are_read() {
         "template class A<ns::half, 512>; template struct B<int>;",
         "auto p = (void (A::*)(int))&A::f; typedef enum : int { X } E;",
         "struct S { S(T const &x = {1}, U const &y = {}) {} };",
-        "void f() { if IN_BOUNDS(i, n) { g(); } try { g(); } CATCH_ALL; }",
+        "void f() { if (not a) { g(); } if IN_BOUNDS(i, n) { g(); } try { g(); } CATCH_ALL; }",
     ]);
     assert_eq!(
         found("void f() { typename T::Load(cub::LaneId()).Load(x); }", "cub::LaneId()"),

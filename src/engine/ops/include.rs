@@ -69,7 +69,7 @@ struct Include<'a> {
     path: &'a [u8],
     /// Whether it is written with `<>`.
     system: bool,
-    /// What its line begins with, up to the path: `#include `.
+    /// What its line begins with, up to the path: `    #include `.
     head: &'a [u8],
     /// Where its line ends, newline included.
     end: usize,
@@ -247,11 +247,12 @@ fn include<'a>(lexed: &Lexed<'a>, directive: usize) -> Option<Include<'a>> {
         _ => return None,
     };
     let length = bytes[open + 1..].iter().position(|byte| *byte == close || *byte == b'\n')?;
-    let head = &bytes[style::indent_end(bytes, open)..open];
+    let text = style::indent_end(bytes, open);
+    let head = &bytes[text - style::indent_at(bytes, open).len()..open];
     Some(Include {
         path: &bytes[open + 1..open + 1 + length],
         system: close == b'>',
-        head: if head.starts_with(b"#") { head } else { b"#include " },
+        head: if bytes[text..].starts_with(b"#") { head } else { b"#include " },
         end: style::line_end(bytes, lexed.all[last].range.end),
         top: false,
         conditions: Vec::new(),

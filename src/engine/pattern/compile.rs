@@ -130,6 +130,7 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
     match language {
         Language::Python if elements => vec![frame("[", "]", "list", Take::Children)],
         Language::Python => vec![frame("", "\n", "module", Take::Expression)],
+        Language::Cmake => vec![frame("", "\n", "source_file", Take::Expression)],
         Language::Cpp if elements => {
             vec![frame("void f() { x = {", "}; }", "initializer_list", Take::Children)]
         }

@@ -15,13 +15,18 @@ pub enum Language {
     Python,
     /// C++ and CUDA: `.cpp .cc .cu .cuh .h .hpp …`
     Cpp,
+    /// `CMakeLists.txt`, `.cmake`
+    Cmake,
 }
 
 impl Language {
     /// By the ending of a path; `None` where no grammar reads it.
     pub fn of_path(path: &str) -> Option<Self> {
-        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        let name = path.rsplit('/').next()?;
+        let (_, ending) = name.rsplit_once('.')?;
         match ending {
+            "cmake" => Some(Self::Cmake),
+            "txt" if name == "CMakeLists.txt" => Some(Self::Cmake),
             "py" | "pyi" => Some(Self::Python),
             "cpp" | "cc" | "cxx" | "c" | "cu" | "cuh" | "h" | "hh" | "hpp" | "hxx" | "inl" => Some(Self::Cpp),
             _ => None,
@@ -32,13 +37,14 @@ impl Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+            Self::Cmake => tree_sitter_cmake::LANGUAGE.into(),
         }
     }
 
     /// What begins a comment that goes to the end of the line.
     pub fn line_comment(self) -> &'static str {
         match self {
-            Self::Python => "#",
+            Self::Python | Self::Cmake => "#",
             Self::Cpp => "//",
         }
     }
@@ -121,7 +127,7 @@ impl Parsed {
     /// The code that the preprocessor never takes in an environment: nothing in it needs to be patched.
     pub fn dead_code(&self, passes: &Passes) -> DeadCode {
         match self.language {
-            Language::Python => DeadCode::default(),
+            Language::Python | Language::Cmake => DeadCode::default(),
             Language::Cpp => DeadCode::of(&self.bytes, passes),
         }
     }
@@ -266,6 +272,8 @@ mod tests {
     fn languages_go_by_the_ending() {
         assert_eq!(Language::of_path("csrc/a.b/scan.cuh"), Some(Language::Cpp));
         assert_eq!(Language::of_path("setup.py"), Some(Language::Python));
+        assert_eq!(Language::of_path("csrc/CMakeLists.txt"), Some(Language::Cmake));
+        assert_eq!(Language::of_path("requirements.txt"), None);
         assert_eq!(Language::of_path("a.py/Makefile"), None);
     }
 }

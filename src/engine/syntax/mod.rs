@@ -16,6 +16,7 @@ mod reading;
 pub mod style;
 pub mod tokens;
 pub mod types;
+pub mod words;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

@@ -7,12 +7,60 @@ use crate::engine::syntax::{DeadCode, Passes, style};
 
 /// Adds to the edits of a file the includes that the changed file still lacks.
 pub fn add(bytes: &[u8], edits: &mut Edits, includes: &[String], passes: &Passes) {
+    let around = conditions_around(bytes, edits);
     for include in includes {
         let new = edits.apply(bytes);
-        if let Some((at, text)) = insertion(&new, include, &DeadCode::of(&new, passes)) {
+        let ground = Ground { dead: DeadCode::of(&new, passes), around: around.as_deref() };
+        if let Some((at, text)) = insertion(&new, include, &ground) {
             edits.insert_in_result(at, &text);
         }
     }
+}
+
+/// A branch of an `#if`: its directives up to it.
+type Condition = Vec<u8>;
+
+/// What decides where an include counts, and where it goes.
+struct Ground<'a> {
+    dead: DeadCode,
+    /// The conditions around all that needs it, outer ones first; none where nothing does.
+    around: Option<&'a [Condition]>,
+}
+
+impl Ground<'_> {
+    /// Whether what stands below some conditions is there wherever it is needed.
+    fn covers(&self, conditions: &[Condition]) -> bool {
+        self.around.is_none_or(|around| conditions.iter().all(|condition| around.contains(condition)))
+    }
+}
+
+/// The conditions that all edits stand below.
+fn conditions_around(bytes: &[u8], edits: &Edits) -> Option<Vec<Condition>> {
+    let lexed = Lexed::of(bytes);
+    let guard = guard(&lexed);
+    let each = edits.iter().map(|edit| conditions(&lexed, guard, edit.range.start));
+    each.reduce(|common, one| common.into_iter().filter(|condition| one.contains(condition)).collect())
+}
+
+/// The conditions around an offset, but for the guard of a header.
+fn conditions(lexed: &Lexed<'_>, guard: Option<usize>, offset: usize) -> Vec<Condition> {
+    let starts = |directive: &usize| lexed.all[lexed.directives[*directive].start].range.start < offset;
+    let mut open: Vec<Condition> = Vec::new();
+    for directive in (0..lexed.directives.len()).take_while(starts) {
+        let tokens = lexed.of_directive(directive);
+        let words: Vec<&[u8]> = tokens.iter().map(|index| lexed.text(*index)).collect();
+        let text = words.join(&b' ');
+        match (nesting(lexed.keyword(directive)), lexed.keyword(directive)) {
+            (1, _) => open.push(if guard == Some(directive) { Vec::new() } else { text }),
+            (-1, _) => drop(open.pop()),
+            (_, b"else" | b"elif") => {
+                open.iter_mut().next_back().into_iter().for_each(|last| last.extend(&text))
+            }
+            _ => {}
+        }
+    }
+    open.retain(|condition| !condition.is_empty());
+    open
 }
 
 /// An `#include` of a file.
@@ -21,27 +69,40 @@ struct Include<'a> {
     path: &'a [u8],
     /// Whether it is written with `<>`.
     system: bool,
-    /// What its line begins with, up to the path: `#include `.
+    /// What its line begins with, up to the path: `    #include `.
     head: &'a [u8],
     /// Where its line ends, newline included.
     end: usize,
-    /// Whether it belongs to the block at the top of the file, outside of every `#if`.
+    /// Whether it belongs to the block at the top of the file.
     top: bool,
+    /// The conditions around it.
+    conditions: Vec<Condition>,
 }
 
-/// Where an include goes, and the lines of it; none where the file has it already.
-fn insertion(bytes: &[u8], include: &str, dead: &DeadCode) -> Option<(usize, Vec<u8>)> {
+/// Where an include goes, and the lines of it; none where the file has it already. It goes below a condition only with
+/// other includes, where all that needs it stands below that condition too.
+fn insertion(bytes: &[u8], include: &str, ground: &Ground<'_>) -> Option<(usize, Vec<u8>)> {
     let lexed = Lexed::of(bytes);
     let path = include.trim_matches(['<', '>', '"']).as_bytes();
     let includes = includes(&lexed);
-    if includes.iter().any(|there| there.path == path && !dead.holds(there.end.saturating_sub(1))) {
+    let there = |there: &Include<'_>| {
+        there.path == path
+            && !ground.dead.holds(there.end.saturating_sub(1))
+            && ground.covers(&there.conditions)
+    };
+    if includes.iter().any(there) {
         return None;
     }
+    let fits = |there: &&Include<'_>| {
+        let bare = there.conditions.is_empty();
+        there.top && (bare || (ground.around.is_some() && ground.covers(&there.conditions)))
+    };
+    let deepest = includes.iter().filter(fits).map(|there| there.conditions.len()).max().unwrap_or_default();
+    let places = || includes.iter().rev().filter(fits).filter(|there| there.conditions.len() == deepest);
     let family = |path: &[u8]| path.split(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
-    let top = || includes.iter().rev().filter(|there| there.top);
-    let of_family = top().find(|there| family(there.path) == family(path));
-    let alike = top().find(|there| there.system == include.starts_with('<'));
-    match of_family.or(alike).or(top().next()) {
+    let of_family = places().find(|there| family(there.path) == family(path));
+    let alike = places().find(|there| there.system == include.starts_with('<'));
+    match of_family.or(alike).or(places().next()) {
         Some(after) => Some(beside(bytes, include, after)),
         None => Some(alone(&lexed, include)),
     }
@@ -160,14 +221,15 @@ fn includes<'a>(lexed: &Lexed<'a>) -> Vec<Include<'a>> {
         token.directive.is_none() && token.kind == Kind::Punctuation && !matches!(text, b";" | b"::" | b",")
     };
     let code = lexed.all.iter().enumerate().find(begins).map_or(usize::MAX, |(index, _)| index);
-    let mut depth = 0isize;
-    let mut found = Vec::new();
-    for directive in 0..lexed.directives.len() {
-        depth += if guard == Some(directive) { 0 } else { nesting(lexed.keyword(directive)) };
-        let top = depth == 0 && lexed.directives[directive].start < code;
-        found.extend(include(lexed, directive).map(|include| Include { top, ..include }));
-    }
-    found
+    let below =
+        |directive: usize| conditions(lexed, guard, lexed.all[lexed.directives[directive].start].range.start);
+    let all =
+        (0..lexed.directives.len()).filter_map(|directive| Some((directive, include(lexed, directive)?)));
+    let placed = all.map(|(directive, include)| {
+        let top = lexed.directives[directive].start < code;
+        Include { top, conditions: below(directive), ..include }
+    });
+    placed.collect()
 }
 
 fn include<'a>(lexed: &Lexed<'a>, directive: usize) -> Option<Include<'a>> {
@@ -185,13 +247,15 @@ fn include<'a>(lexed: &Lexed<'a>, directive: usize) -> Option<Include<'a>> {
         _ => return None,
     };
     let length = bytes[open + 1..].iter().position(|byte| *byte == close || *byte == b'\n')?;
-    let head = &bytes[style::indent_end(bytes, open)..open];
+    let text = style::indent_end(bytes, open);
+    let head = &bytes[text - style::indent_at(bytes, open).len()..open];
     Some(Include {
         path: &bytes[open + 1..open + 1 + length],
         system: close == b'>',
-        head: if head.starts_with(b"#") { head } else { b"#include " },
+        head: if bytes[text..].starts_with(b"#") { head } else { b"#include " },
         end: style::line_end(bytes, lexed.all[last].range.end),
         top: false,
+        conditions: Vec::new(),
     })
 }
 
@@ -258,6 +322,28 @@ mod tests {
             functional(guarded),
             guarded.replace("<a.h>\n", "<a.h>\n#include <cuda/std/functional>\n")
         );
+    }
+
+    #[test]
+    fn an_include_stands_below_the_condition_of_all_that_needs_it() {
+        let changed = |text: &str, old: &str| {
+            let mut edits = Edits::new();
+            for (at, _) in text.match_indices(old) {
+                edits.insert(Edit { range: at..at + old.len(), text: b"new".to_vec() }).expect("no overlap");
+            }
+            add(text.as_bytes(), &mut edits, &[FUNCTIONAL.to_string()], &passes());
+            String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8").replace("new", old)
+        };
+        let line = "#include <cuda/std/functional>\n";
+        let text = "#include <a.h>\n#ifdef GPU\n#include <b.h>\n#endif\n#ifdef GPU\nvoid f() { x(); }\n#endif\nint g() { y(); }\n";
+        assert_eq!(changed(text, "x"), text.replace("<b.h>\n", &format!("<b.h>\n{line}")));
+        assert_eq!(changed(text, "y"), text.replace("<a.h>\n", &format!("<a.h>\n{line}")));
+        assert_eq!(changed(text, "()"), text.replace("<a.h>\n", &format!("<a.h>\n{line}")));
+        let there = text.replace("<b.h>", "<cuda/std/functional>");
+        assert_eq!(changed(&there, "x"), there);
+        assert_eq!(changed(&there, "y"), there.replace("<a.h>\n", &format!("<a.h>\n{line}")));
+        let other = text.replacen("#ifdef GPU", "#ifndef GPU", 1);
+        assert_eq!(changed(&other, "x"), other.replace("<a.h>\n", &format!("<a.h>\n{line}")));
     }
 
     #[test]

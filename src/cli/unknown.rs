@@ -75,7 +75,7 @@ pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
         };
         reports().any(|report| report.id == op.id && is_nothing(report))
     };
-    let nothing = ops.peek().is_some() && ops.all(|op| found_nothing(&op));
+    let nothing = ops.peek().is_some() && ops.all(found_nothing);
     let list = arch_list(planned).filter(|_| nothing)?;
     Some(format!(
         "no build file names an architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" \

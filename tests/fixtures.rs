@@ -57,7 +57,7 @@ static SHIPPED: LazyLock<PatchSets> =
 /// The shipped sets. A set that upstreams use has no upstream of its own: its cases are trees of one that uses it alone.
 fn texts() -> Texts {
     let mut texts = shipped::texts();
-    for set in ["cuda-api", "torch-api"] {
+    for set in ["cuda-api", "selective-scan", "torch-api"] {
         let user = format!(
             "url = ''\ndistribution = ''\nmodule = ''\nfloor = '10.0'\ntested-through = '1.0'\npatches = []\n\
              uses = ['{set}']\nrecognise = []\n"

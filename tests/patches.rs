@@ -293,6 +293,63 @@ fn honour_arch_list_lets_the_variable_decide() {
     });
 }
 
+/// C++ without strings and comments, which words are not code in.
+fn code(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let apart = regex::Regex::new(r#"(?s)//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*""#).expect("a pattern");
+    apart.replace_all(&text, " ").into_owned()
+}
+
+/// Whether a conditional stands among the arguments of a macro.
+fn has_split_macro(code: &str) -> bool {
+    let arguments = |start: usize| {
+        let mut depth = 0;
+        let rest = &code[start..];
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == ')' && depth == 0
+        });
+        &rest[..end.unwrap_or(rest.len())]
+    };
+    let calls = code.match_indices("BOOL_SWITCH(").map(|(at, name)| arguments(at + name.len() - 1));
+    calls
+        .flat_map(str::lines)
+        .any(|line| line.trim_start().starts_with("#if") || line.trim_start().starts_with("#e"))
+}
+
+/// No MSVC is at hand: what it refuses is looked for by another reader.
+#[test]
+fn msvc_finds_nothing_that_it_refuses() {
+    let words = regex::Regex::new(
+        r"\b(and|or|not|M_LOG2E)\b|[^c] constexpr bool CONST_NAME|^ +constexpr int kNRows = 1",
+    )
+    .expect("a pattern");
+    let refused = |sources: &Sources| {
+        let kernels = sources.iter().filter(|(path, _)| path.starts_with("csrc/") && !path.ends_with(".py"));
+        let wrong = kernels.filter(|(_, bytes)| {
+            let code = code(bytes);
+            code.lines().any(|line| words.is_match(line)) || has_split_macro(&code)
+        });
+        wrong.map(|(path, _)| path.to_string()).collect::<Vec<_>>()
+    };
+    let mut changed = 0;
+    let faults = CASES.iter().map(|case| {
+        let (before, plan) = (refused(&case.sources), case.planned(&by_name("msvc")));
+        let files: Vec<_> = plan.diffs().into_iter().map(|diff| diff.path).collect();
+        changed += usize::from(!files.is_empty());
+        let faults = [
+            unless(files == before, format!("{}: {files:?} change, {before:?} would be refused", case.name)),
+            unless(
+                refused(&plan.after).is_empty(),
+                format!("{}: {:?} is refused", case.name, refused(&plan.after)),
+            ),
+        ];
+        (case.name.clone(), faults.into_iter().flatten().collect())
+    });
+    harness::tally("what MSVC refuses is gone, and no other file changes", faults.collect::<Vec<_>>());
+    println!("msvc: changes {changed} of {} trees, each proved", CASES.len());
+}
+
 /// Everything at once, for the newest of everything.
 fn everything(case: &Case) -> Request {
     let upstream = SETS.upstream(&case.upstream).expect("a shipped set");

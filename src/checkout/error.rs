@@ -54,6 +54,18 @@ pub enum CheckoutError {
         /// The upstream.
         upstream: String,
     },
+    /// A checkout whose files are not as HEAD has them.
+    #[error("these files have changes that are not committed: {}", files.join(", "))]
+    NotCommitted {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// No repository tells which branch the upstream works on.
+    #[error("no git repository of {upstream} tells the branch that it works on")]
+    NoBranch {
+        /// The upstream.
+        upstream: String,
+    },
     /// No upstream of that name.
     #[error("`{upstream}` is not a known upstream")]
     NoUpstream {
@@ -138,6 +150,10 @@ impl CheckoutError {
             Self::Http(error) => error.hint(),
             Self::UnknownRef(unknown) => unknown.hint(),
             Self::NoRelease { upstream } => Some(format!("name a branch: {upstream}@main")),
+            Self::NotCommitted { .. } => Some("commit them first; what is recorded is a commit".into()),
+            Self::NoBranch { upstream } => {
+                Some(format!("name it, and use git: {upstream}@main --source git"))
+            }
             Self::NoUpstream { .. } => Some("mambapatch list".into()),
             Self::NoGitUrl { .. } => Some("--source sdist".into()),
             Self::Offline { .. } => Some("run it once without --offline".into()),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::tree_path::{self, BadPath};
+use super::whole::Kind;
 use crate::engine::source::Sources;
 use crate::engine::tag::{SourceVersion, Tag};
 
@@ -132,6 +133,20 @@ pub fn read_one(root: &Path, path: &str) -> Option<Vec<u8>> {
     let path = tree_path::checked(path).ok()?;
     refuse_links(root, &path).ok()?;
     fs::read(root.join(path)).ok()
+}
+
+/// What stands at a path; a file may be executed where its owner may do so.
+pub fn kind_of(path: &Path) -> Kind {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Kind::File };
+    #[cfg(unix)]
+    let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
+    #[cfg(not(unix))]
+    let executable = false;
+    match (metadata.is_symlink(), executable) {
+        (true, _) => Kind::Link,
+        (false, true) => Kind::Executable,
+        (false, false) => Kind::File,
+    }
 }
 
 /// The version that `PKG-INFO` states, as every unpacked source distribution has it.

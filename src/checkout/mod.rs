@@ -21,17 +21,19 @@ pub mod target;
 pub mod tree_path;
 mod upstream;
 mod variables;
+pub(crate) mod whole;
 
 pub use error::{CheckoutError, UnknownRef};
 pub use folder::Written;
 pub use git::{CommitToMake, Committed};
 pub use opened::{Origin, Target};
 pub use options::{CheckoutOptions, SourceChoice};
-pub use prepare::{Checkout, CheckoutState, InPlace};
+pub use prepare::{Checkout, CheckoutState, InPlace, is_free};
 pub use releases::{Releases, open_release, releases_on_index};
 pub use target::{TargetSpec, Wanted};
 pub use upstream::{Recognise, UpstreamInfo};
 pub use variables::Variables;
+pub use whole::{Entry, Kind, Submodule, Whole};
 
 use search::{Search, upstreams_with};
 

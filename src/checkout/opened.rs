@@ -149,6 +149,25 @@ impl Target {
         }
     }
 
+    /// The wanted files as the upstream has them, without what this program committed or anyone changed since, and which
+    /// release they are. None of a plain folder, which does not tell.
+    pub fn pristine(
+        &self,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<(SourceVersion, Sources)>, CheckoutError> {
+        let (repository, commit) = match &self.store {
+            Store::Archive { .. } => return Ok(Some((self.version.clone(), self.read(wanted)?))),
+            Store::Folder { .. } => return Ok(None),
+            Store::WorkTree { below, .. } if !below.is_empty() => return Ok(None),
+            Store::Commit { repository, commit, .. } | Store::WorkTree { repository, commit, .. } => {
+                (repository, commit)
+            }
+        };
+        let Some(commit) = repository.pristine(commit)? else { return Ok(None) };
+        let version = repository.version_of(&commit)?;
+        Ok(Some((version, repository.read(&commit, wanted)?)))
+    }
+
     /// The wanted files, named by globs.
     pub fn read_globs(&self, globs: &globset::GlobSet) -> Result<Sources, CheckoutError> {
         self.read(&|path| globs.is_match(path))
@@ -181,6 +200,22 @@ impl Target {
                 Ok(repository.submodules(commit)?)
             }
             Store::Archive { .. } | Store::Folder { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// The repository that its files come from; none for an archive or a plain folder.
+    pub fn repository(&self) -> Option<&GitRepository> {
+        match &self.store {
+            Store::Commit { repository, .. } | Store::WorkTree { repository, .. } => Some(repository),
+            Store::Archive { .. } | Store::Folder { .. } => None,
+        }
+    }
+
+    /// The commit that its files come from; none for an archive or a plain folder.
+    pub fn commit(&self) -> Option<&str> {
+        match &self.store {
+            Store::Commit { commit, .. } | Store::WorkTree { commit, .. } => Some(commit),
+            Store::Archive { .. } | Store::Folder { .. } => None,
         }
     }
 

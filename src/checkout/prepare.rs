@@ -206,7 +206,7 @@ impl Checkout {
         }
         let stored = commits.iter().map(|commit| git.stored(commit, &self.folder));
         let commits = stored.collect::<Result<Vec<_>, _>>()?;
-        let order = CommitBranch { base: &git.base, branch, commits: &commits, checkout: true };
+        let order = CommitBranch { base: &git.base, branch, commits: &commits, checkout: true, when: None };
         Ok(git.repository.commit_branch(order)?)
     }
 
@@ -264,7 +264,7 @@ fn settle(tree: &Path, into: &Path) -> io::Result<()> {
 }
 
 /// Whether a folder is not there or empty; an error where no folder can be.
-fn is_free(folder: &Path) -> io::Result<bool> {
+pub fn is_free(folder: &Path) -> io::Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),

@@ -76,7 +76,7 @@ impl Search<'_> {
         let version =
             |tag: &str| tag.strip_prefix(&self.upstream.tag_prefix).unwrap_or(tag).parse::<Tag>().ok();
         match self.wanted {
-            Wanted::Newest => true,
+            Wanted::Newest | Wanted::DefaultBranch => true,
             Wanted::Ref(text) => {
                 let wanted = version(text);
                 wanted.is_some() && self.seen.iter().any(|tag| version(tag) == wanted)
@@ -155,7 +155,7 @@ impl Search<'_> {
     fn renew(&mut self, place: ClonePlace<'_>) -> Result<(), CheckoutError> {
         let repository = GitRepository::open(place.folder, &self.upstream.tag_prefix)?;
         let fixed = match self.wanted {
-            Wanted::Newest => false,
+            Wanted::Newest | Wanted::DefaultBranch => false,
             Wanted::Ref(text) => repository.resolve(text)?.is_some_and(|found| found.kind != RefKind::Branch),
         };
         if fixed || self.options.offline {
@@ -187,6 +187,7 @@ impl Search<'_> {
     fn wanted_tag(&self) -> Option<Option<Tag>> {
         match self.wanted {
             Wanted::Newest => Some(None),
+            Wanted::DefaultBranch => None,
             Wanted::Ref(text) => {
                 let version = text.strip_prefix(&self.upstream.tag_prefix).unwrap_or(text);
                 Some(Some(version.parse().ok()?))
@@ -293,8 +294,10 @@ impl Search<'_> {
     /// The error for a state that no source has.
     fn unknown(&self) -> CheckoutError {
         let upstream = self.upstream.id.clone();
-        let Wanted::Ref(reference) = self.wanted else {
-            return CheckoutError::NoRelease { upstream };
+        let reference = match self.wanted {
+            Wanted::Newest => return CheckoutError::NoRelease { upstream },
+            Wanted::DefaultBranch => return CheckoutError::NoBranch { upstream },
+            Wanted::Ref(reference) => reference,
         };
         let seen = self.seen.iter().rev().map(String::as_str);
         let mut once = std::collections::BTreeSet::new();
@@ -319,12 +322,14 @@ fn origin_name(target: &Target) -> String {
 }
 
 fn find_in(repository: &GitRepository, wanted: &Wanted) -> Result<Option<Resolved>, CheckoutError> {
-    let Wanted::Ref(text) = wanted else {
-        let tags = repository.tags()?;
-        let newest = tags.into_iter().rev().find(|tag| !tag.tag.is_prerelease());
-        return Ok(newest.map(|tag| Resolved { commit: tag.commit, kind: RefKind::Tag, name: tag.name }));
-    };
-    Ok(repository.resolve(text)?)
+    match wanted {
+        Wanted::Ref(text) => Ok(repository.resolve(text)?),
+        Wanted::DefaultBranch => Ok(repository.default_branch()?),
+        Wanted::Newest => {
+            let newest = repository.tags()?.into_iter().rev().find(|tag| !tag.tag.is_prerelease());
+            Ok(newest.map(|tag| Resolved { commit: tag.commit, kind: RefKind::Tag, name: tag.name }))
+        }
+    }
 }
 
 /// Which other upstreams have a release, as far as this machine knows; with `ask` also what the index says.

@@ -25,6 +25,8 @@ pub enum TargetSpec {
 pub enum Wanted {
     /// The newest release.
     Newest,
+    /// The branch that upstream works on.
+    DefaultBranch,
     /// A tag, branch or commit.
     Ref(String),
 }

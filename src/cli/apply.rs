@@ -82,7 +82,7 @@ fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
 }
 
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.
-fn branch_name(planned: &Planned<'_>) -> String {
+pub fn branch_name(planned: &Planned<'_>) -> String {
     let request = planned.bound.request;
     let mut parts = vec![state(planned)];
     let wish = &request.wish;
@@ -113,7 +113,7 @@ fn state(planned: &Planned<'_>) -> String {
 }
 
 /// The title, the reason and its references, then trailers that say how the commit came to be.
-fn commit(patch: &PatchPlan, planned: &Planned<'_>) -> CommitToMake {
+pub fn commit(patch: &PatchPlan, planned: &Planned<'_>) -> CommitToMake {
     let mut message = format!("{}\n\n{}\n", patch.title, patch.why);
     if !patch.references.is_empty() {
         message.push_str(&format!("\nReferences: {}\n", patch.references.join(", ")));
@@ -147,7 +147,8 @@ pub fn parameters(request: &Request, patches: &[String]) -> String {
     flags.join(" ")
 }
 
-fn written(code: Code) -> String {
+/// An architecture as a flag takes it.
+pub fn written(code: Code) -> String {
     match code {
         Code::Sass(arch) => arch.to_string(),
         Code::Ptx(_) | Code::Lto(_) => code.to_string(),
@@ -192,7 +193,8 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     }
 }
 
-fn line(word: &str, text: &str) -> String {
+/// A word in colour, and what it is about.
+pub fn line(word: &str, text: &str) -> String {
     format!("{} {text}\n", paint(GOOD.bold(), &format!("{word}:")))
 }
 

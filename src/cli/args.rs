@@ -107,6 +107,19 @@ Examples:
     Diff(DiffArgs),
     /// Show what each op finds, without a diff; exit 1 if something would change
     Check(PlanArgs),
+    /// Make a series of patches for upstream: mails for `git am`, the text of a pull request; and push it
+    #[command(after_help = "\
+Examples:
+  # what of it is open upstream, in ./mamba-ssm-main-pr
+  mambapatch pr mamba-ssm --torch 2.14 --patch no-nvcc --signoff
+  # the same, pushed to your fork; never over what is there
+  mambapatch pr mamba-ssm --torch 2.14 --patch no-nvcc --signoff --push git@github.com:you/mamba.git
+  # from a clone of yours, to its remote `fork`
+  mambapatch pr mamba-ssm --torch 2.14 --source ./mamba --push fork")]
+    Pr(PrArgs),
+    /// Keep a patched upstream in a folder of your own repository, with a record of what it is made of
+    #[command(subcommand)]
+    Vendor(VendorCommand),
     /// Show for every release whether the patches are needed, there already, or lost
     Matrix(MatrixArgs),
     /// List upstreams; of one upstream, its releases and patches
@@ -117,6 +130,31 @@ Examples:
   mambapatch explain mamba-ssm/cuda-13
   mambapatch explain gpu-arch")]
     Explain(ExplainArgs),
+    /// Show which GPU architectures a compiled extension really holds; with --gpu, exit 1 if one cannot run it
+    #[command(after_help = "\
+Examples:
+  # what an installed package holds, and whether an RTX 5090 can run it
+  mambapatch inspect mamba-ssm --gpu 5090
+  mambapatch inspect build/lib/selective_scan_cuda.so dist/*.whl
+  mambapatch inspect ./build --gpu native --format json")]
+    Inspect(InspectArgs),
+    /// Say whether this machine can build and run kernels: GPUs, driver, every nvcc, PyTorch, compilers, extensions; exit 1
+    /// if not
+    #[command(after_help = "\
+Examples:
+  mambapatch doctor
+  mambapatch doctor --python ./env/bin/python
+  # for a log of this machine that is read elsewhere
+  mambapatch doctor --format json > facts.json")]
+    Doctor(DoctorArgs),
+    /// Say why a build, an import or a run failed, from its log, and what to type; exit 1 if no cause is known
+    #[command(after_help = "\
+Examples:
+  mambapatch diagnose build.log
+  pip install -v . 2>&1 | mambapatch diagnose -
+  # a log of another machine, with what doctor found there
+  mambapatch diagnose build.log.gz --facts facts.json")]
+    Diagnose(DiagnoseArgs),
 }
 
 /// `apply`
@@ -177,7 +215,7 @@ pub struct PlanArgs {
 }
 
 /// What to do.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What to do")]
 pub struct WishArgs {
     /// Compile for these GPU architectures too: 120, 12.0, sm_120, 120a, 100f, 12.0+PTX, compute_120 (PTX alone), a
@@ -214,7 +252,7 @@ pub struct WishArgs {
 }
 
 /// Where sources come from.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Source")]
 pub struct SourceArgs {
     /// auto (what is nearest), git, sdist, an address or a path
@@ -243,6 +281,141 @@ pub struct MatrixArgs {
     pub source: SourceArgs,
 }
 
+/// `pr`
+#[derive(Debug, Args)]
+pub struct PrArgs {
+    /// The upstream, or a branch, tag or commit of it that the series stands on: mamba-ssm, mamba-ssm@main
+    #[arg(value_name = "UPSTREAM[@REF]")]
+    pub upstream: String,
+    /// What to do.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// How it is offered.
+    #[command(flatten)]
+    pub offer: OfferArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// How a series is offered.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Offer")]
+pub struct OfferArgs {
+    /// What upstream will merge into [default: REF, else the branch that upstream works on]
+    #[arg(long, value_name = "REF")]
+    pub base: Option<String>,
+    /// The folder of the series [default: ./<upstream>-<base>-pr]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Add a Signed-off-by line to each commit
+    #[arg(long)]
+    pub signoff: bool,
+    /// The name of the branch
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Push the branch to this address, path, or remote of the clone that --source names; nothing is overwritten there
+    #[arg(long, value_name = "REMOTE")]
+    pub push: Option<String>,
+}
+
+/// `vendor`
+#[derive(Debug, Subcommand)]
+pub enum VendorCommand {
+    /// Write a patched tree without `.git` into a new folder, with mambapatch.lock and the patches
+    #[command(after_help = "\
+Examples:
+  mambapatch vendor add v2.2.4 --add-arch 120 --into third_party/mamba
+  git add third_party/mamba
+  # as a branch of the repository ./fork, with upstream's history
+  mambapatch vendor add v2.2.4 --add-arch 120 --as branch --into ./fork")]
+    Add(VendorAddArgs),
+    /// Say which file is not as recorded; exit 1 if one is not. Needs no network: made for CI
+    #[command(after_help = "\
+Example:
+  mambapatch vendor check third_party/mamba")]
+    Check(VendorPlaceArgs),
+    /// Bring it to another release: plan the patches anew, and merge your own work into the result
+    #[command(after_help = "\
+Examples:
+  # to the newest release, with the recorded flags
+  mambapatch vendor update third_party/mamba
+  # to that one, and for one more GPU: flags that are given stand in the place of the recorded ones
+  mambapatch vendor update third_party/mamba v2.2.5 --add-arch 120 121")]
+    Update(VendorUpdateArgs),
+    /// Show your own work: what differs from the record, as a diff
+    #[command(after_help = "\
+Example:
+  mambapatch vendor diff third_party/mamba")]
+    Diff(VendorDiffArgs),
+}
+
+/// `vendor add`
+#[derive(Debug, Args)]
+pub struct VendorAddArgs {
+    /// The target and what to do with it.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// The new folder; with `--as branch`, the repository that gets the branch
+    #[arg(long, value_name = "DIR", help_heading = "Where")]
+    pub into: PathBuf,
+    /// What it is kept as: folder, or branch (upstream's history, one commit per patch)
+    #[arg(long = "as", value_name = "KIND", default_value = "folder", hide_possible_values = true)]
+    #[arg(help_heading = "Where")]
+    pub kind: VendorKind,
+    /// The name of the branch [default: vendor/<upstream>]
+    #[arg(long, value_name = "NAME", help_heading = "Where")]
+    pub branch: Option<String>,
+}
+
+/// What a vendored tree is kept as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VendorKind {
+    /// Files in a folder.
+    Folder,
+    /// A branch with upstream's history.
+    Branch,
+}
+
+/// Where a vendored tree lies.
+#[derive(Debug, Args)]
+pub struct VendorPlaceArgs {
+    /// The vendored folder, or the repository that has the branch
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The name of the branch [default: the one that has a mambapatch.lock]
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+}
+
+/// `vendor update`
+#[derive(Debug, Args)]
+pub struct VendorUpdateArgs {
+    /// Where it lies.
+    #[command(flatten)]
+    pub place: VendorPlaceArgs,
+    /// The release, branch or commit to go to [default: the newest release]
+    #[arg(value_name = "REF")]
+    pub reference: Option<String>,
+    /// What to do.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// `vendor diff`
+#[derive(Debug, Args)]
+pub struct VendorDiffArgs {
+    /// Where it lies.
+    #[command(flatten)]
+    pub place: VendorPlaceArgs,
+    /// Where sources come from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
 /// `list`
 #[derive(Debug, Args)]
 pub struct ListArgs {
@@ -260,4 +433,40 @@ pub struct ExplainArgs {
     /// A patch (mamba-ssm/cuda-13, cuda-13) or an op (mamba-ssm/cuda-13/rewrite-2)
     #[arg(value_name = "PATCH|OP")]
     pub id: String,
+}
+
+/// `inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// Libraries and objects (.so, .pyd, .dll, .o, .a), wheels, folders, or names of installed packages and modules
+    #[arg(value_name = "FILE|WHEEL|DIR|MODULE", required = true)]
+    pub targets: Vec<String>,
+    /// Say whether it runs on this GPU: 120, 5090, B200, native; can be repeated
+    #[arg(long, value_name = "GPU", value_delimiter = ',')]
+    pub gpu: Vec<String>,
+    /// The Python whose packages are meant [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
+}
+
+/// `diagnose`
+#[derive(Debug, Args)]
+pub struct DiagnoseArgs {
+    /// The log, packed with gzip or not; - is standard input
+    #[arg(value_name = "LOG", default_value = "-")]
+    pub log: PathBuf,
+    /// What `mambapatch doctor --format json` wrote on the machine of the log [default: this machine is asked]
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
+    /// The Python whose packages count [default: the active environment's]
+    #[arg(long, value_name = "PYTHON", conflicts_with = "facts")]
+    pub python: Option<PathBuf>,
+}
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The Python whose packages count [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
 }

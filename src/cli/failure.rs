@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use super::request::UnknownArch;
 use crate::checkout::CheckoutError;
 use crate::checkout::target::TargetError;
+use crate::deliver::DeliverError;
 use crate::engine::ops::{OpError, Site};
 use crate::engine::patchset::bind::BindError;
 use crate::engine::patchset::load::LoadError;
 use crate::engine::plan::PlanError;
 use crate::engine::plan::prove::ProveError;
 use crate::engine::toolkit::Toolkit;
+use crate::kernels::inspect::InspectError;
+use crate::kernels::inspect::places::PlaceError;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +21,29 @@ pub enum Failure {
     /// The target was not found, read or written.
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
+    /// Something could not be delivered.
+    #[error(transparent)]
+    Deliver(#[from] DeliverError),
+    /// A series for upstream without the upstream's repository.
+    #[error("{label} lies in no git repository, and a series of commits needs one to stand on")]
+    NoRepository {
+        /// What was found.
+        label: String,
+    },
+    /// A remote that is not there.
+    #[error("{} has no remote `{name}`", repository.display())]
+    NoRemote {
+        /// What was typed.
+        name: String,
+        /// The repository.
+        repository: PathBuf,
+    },
+    /// A folder was given where an upstream is wanted.
+    #[error("{typed} is a path, and a series stands on a state of an upstream")]
+    PathForUpstream {
+        /// What was typed.
+        typed: String,
+    },
     /// A patch set cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -95,6 +121,30 @@ pub enum Failure {
         /// Names that come near.
         nearest: Vec<String>,
     },
+    /// What is to be inspected is not there.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A file that cannot be inspected.
+    #[error("cannot inspect {place}: {cause}")]
+    Inspect {
+        /// Which.
+        place: String,
+        /// Why.
+        cause: InspectError,
+    },
+    /// A log or a file of facts that cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// Standard input is a terminal.
+    #[error("no log was named")]
+    NoLog,
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] std::io::Error),
@@ -156,6 +206,18 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Failure::Checkout(error) => return error.hint(),
+            Failure::Deliver(error) => return error.hint(),
+            Failure::NoRepository { .. } => "--source git",
+            Failure::NoRemote { name, .. } => {
+                return Some(format!(
+                    "name an address, or the path ./{name}; or the clone that has it: --source DIR"
+                ));
+            }
+            Failure::PathForUpstream { typed } => {
+                return Some(format!(
+                    "name the upstream, and the clone as its source: mamba-ssm --source {typed}"
+                ));
+            }
             Failure::Load(_) => "correct that file; mambapatch explain gpu-arch shows one that works",
             Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
             Failure::Prove(error) => {
@@ -176,11 +238,31 @@ impl Failure {
                 Some(nearest) => return Some(format!("mambapatch explain {nearest}")),
                 None => "mambapatch list UPSTREAM shows the patches",
             },
+            Failure::Place(error) => return Some(place_hint(error)),
+            Failure::Unreadable { hint, .. } => hint,
+            Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
+            Failure::Inspect { .. } => {
+                "build or fetch it again: a whole .so, .pyd, .o, .a or wheel is needed"
+            }
             Failure::Bind(_) | Failure::Plan(_) | Failure::UnknownArch(_) | Failure::Output(_) => {
                 return None;
             }
         };
         Some(hint.to_string())
+    }
+}
+
+fn place_hint(error: &PlaceError) -> String {
+    match error {
+        PlaceError::Missing(_) => "name a file, a wheel or a folder that is there".to_string(),
+        PlaceError::Unreadable { .. } => "see that it is whole and that you may read it".to_string(),
+        PlaceError::Empty { .. } => "name the folder that the build writes to, or the wheel".to_string(),
+        PlaceError::NoModule { name, is_here: true, .. } => {
+            format!("for what lies here: mambapatch inspect ./{name}")
+        }
+        PlaceError::NoModule { .. } => {
+            "a path has a slash: ./NAME; another environment: --python PYTHON".to_string()
+        }
     }
 }
 

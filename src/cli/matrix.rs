@@ -1,8 +1,5 @@
 //! `matrix`: for every release, whether each patch is needed, there already, or lost.
 
-use std::collections::HashMap;
-
-use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -10,63 +7,15 @@ use super::args::{Everywhere, MatrixArgs};
 use super::failure::Failure;
 use super::json as documents;
 use super::list::find;
-use super::planned::{Asked, asked, check_floor, check_size, infos, options};
+use super::planned::{asked, check_floor, infos, options};
+use super::standing::{Row, Standing, rows};
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use super::terminal::Terminal;
-use crate::checkout::{Progress, Releases};
+use crate::checkout::Releases;
 use crate::engine::catalogue::Catalogue;
-use crate::engine::ops::Outcome;
-use crate::engine::ops::files::Files;
 use crate::engine::patchset::Upstream;
 use crate::engine::patchset::bind::Bound;
-use crate::engine::plan::{PatchPlan, plan};
-use crate::engine::source::Sources;
-use crate::engine::tag::{SourceVersion, Tag};
-
-/// What holds of one patch at one release.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// It would change something.
-    Needed,
-    /// What it wants holds already.
-    There,
-    /// It does not concern this release.
-    NotApplicable,
-    /// It was seen, and a person must look.
-    Reported,
-    /// It has nothing to hang on.
-    Lost,
-}
-
-impl Standing {
-    fn word(self) -> &'static str {
-        match self {
-            Standing::Needed => "needed",
-            Standing::There => "there",
-            Standing::NotApplicable => "-",
-            Standing::Reported => "reported",
-            Standing::Lost => "lost",
-        }
-    }
-
-    fn of(patch: &PatchPlan) -> Self {
-        let outcomes = || patch.ops.iter().map(|op| &op.outcome);
-        match () {
-            () if outcomes().any(|outcome| matches!(outcome, Outcome::Changed { .. })) => Standing::Needed,
-            () if outcomes().any(|outcome| matches!(outcome, Outcome::Reported { .. })) => Standing::Reported,
-            () if outcomes().any(|outcome| matches!(outcome, Outcome::AlreadySatisfied { .. })) => {
-                Standing::There
-            }
-            () => Standing::NotApplicable,
-        }
-    }
-}
-
-/// A release and the standing of each patch, in the order of the patch set.
-struct Row {
-    tag: Tag,
-    standings: Vec<Standing>,
-}
+use crate::engine::tag::SourceVersion;
 
 /// Shows the matrix of an upstream.
 pub fn matrix(
@@ -91,6 +40,7 @@ pub fn matrix(
     let patches: Vec<String> = bound.patches.iter().map(|bound| bound.patch.id.clone()).collect();
     bound.notes.iter().for_each(|note| terminal.note(note));
     let rows = rows(&releases, upstream, &asked, terminal)?;
+    untested(upstream, &rows).iter().for_each(|note| terminal.note(note));
     if terminal.is_json() {
         terminal.answer(documents::text(&document(upstream, &patches, &rows)).as_bytes())?;
     } else {
@@ -99,77 +49,27 @@ pub fn matrix(
     Ok(Answer::Yes)
 }
 
-/// One patch on the files of one release, or of several that have the same.
-struct Job<'a> {
-    alone: Bound<'a>,
-    sources: Sources,
+/// Whether the patch set was tested on a release.
+fn is_tested(upstream: &Upstream, row: &Row) -> bool {
+    upstream.project.as_ref().is_some_and(|project| row.tag <= project.tested_through)
 }
 
-/// What a job depends on: the ops, and the paths and bytes of the files that they look at.
-type Key<'a> = (Vec<&'a str>, Vec<(String, std::sync::Arc<[u8]>)>);
+/// Whether what the patches look at is known from a tested release.
+fn is_known(upstream: &Upstream, rows: &[Row], row: &Row) -> bool {
+    row.is_known(rows.iter().filter(|other| is_tested(upstream, other)))
+}
 
-/// One row a release. What is the same for several releases is planned once, and different jobs side by side.
-fn rows(
-    releases: &Releases,
-    upstream: &Upstream,
-    asked: &Asked,
-    terminal: &mut Terminal,
-) -> Result<Vec<Row>, Failure> {
-    let (mut known, mut jobs) = (HashMap::new(), Vec::new());
-    let mut numbers: Vec<(Tag, Vec<usize>)> = Vec::new();
-    let tags = releases.tags();
-    terminal.progress(Progress::Step(format!("planning {} releases of {}", tags.len(), upstream.id)));
-    for (done, tag) in tags.iter().enumerate() {
-        terminal.count(done, tags.len());
-        let target = releases.release(tag, &mut |_| {})?;
-        let version = SourceVersion::Release(tag.clone());
-        let bound = Bound::new(upstream, version, &asked.request, Catalogue::shipped())?;
-        let files = files(&bound);
-        let sources = target.read(&|path| files.iter().any(|files| files.contains(path)))?;
-        check_size(&sources)?;
-        let patches = 0..bound.patches.len();
-        let number = |index| number(&bound, index, &sources, (&mut known, &mut jobs));
-        numbers.push((tag.clone(), patches.map(number).collect()));
-    }
-    let standings: Vec<Standing> = jobs.par_iter().map(Job::standing).collect();
-    let row = |(tag, numbers): (Tag, Vec<usize>)| Row {
-        tag,
-        standings: numbers.into_iter().map(|number| standings[number]).collect(),
+/// The releases that came after the patch set was tested, and whether they bring anything new for it.
+fn untested(upstream: &Upstream, rows: &[Row]) -> Vec<String> {
+    let later = rows.iter().filter(|row| !is_tested(upstream, row));
+    let note = |row: &Row| {
+        let what = match is_known(upstream, rows, row) {
+            true => "the files that its patches look at are those of a tested release",
+            false => "the files that its patches look at are new: see its row",
+        };
+        format!("v{} is newer than what {} was tested on: {what}", row.tag, upstream.id)
     };
-    Ok(numbers.into_iter().map(row).collect())
-}
-
-/// The number of the job of one patch; a new one where there is none yet. A patch is planned by itself, so that one
-/// that is lost does not hide the others.
-fn number<'a>(
-    bound: &Bound<'a>,
-    index: usize,
-    sources: &Sources,
-    (known, jobs): (&mut HashMap<Key<'a>, usize>, &mut Vec<Job<'a>>),
-) -> usize {
-    let alone = Bound { patches: vec![bound.patches[index].clone()], ..bound.clone() };
-    let files = files(&alone);
-    let looked_at =
-        sources.contents().into_iter().filter(|(path, _)| files.iter().any(|files| files.contains(path)));
-    let ops = alone.patches.iter().flat_map(|patch| patch.ops.iter().map(|op| op.id.as_str()));
-    *known.entry((ops.collect(), looked_at.collect())).or_insert_with(|| {
-        jobs.push(Job { alone, sources: sources.clone() });
-        jobs.len() - 1
-    })
-}
-
-impl Job<'_> {
-    fn standing(&self) -> Standing {
-        match plan(&self.alone, &self.sources) {
-            Ok(plan) => plan.patches.first().map_or(Standing::NotApplicable, Standing::of),
-            Err(_) => Standing::Lost,
-        }
-    }
-}
-
-/// The files that the ops of these patches look at.
-fn files<'a>(bound: &Bound<'a>) -> Vec<&'a Files> {
-    bound.patches.iter().flat_map(|bound| bound.ops.iter().map(|op| op.op.files())).collect()
+    later.map(note).collect()
 }
 
 fn table(patches: &[String], rows: &[Row]) -> String {
@@ -223,7 +123,12 @@ fn document(upstream: &Upstream, patches: &[String], rows: &[Row]) -> Value {
             let word = if *standing == Standing::NotApplicable { "not-applicable" } else { standing.word() };
             (patch.clone(), Value::from(word))
         });
-        json!({ "release": row.tag.to_string(), "patches": cells.collect::<serde_json::Map<_, _>>() })
+        json!({
+            "release": row.tag.to_string(),
+            "tested": is_tested(upstream, row),
+            "known": is_known(upstream, rows, row),
+            "patches": cells.collect::<serde_json::Map<_, _>>(),
+        })
     };
     json!({
         "upstream": upstream.id,

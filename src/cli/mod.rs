@@ -2,20 +2,26 @@
 
 pub mod apply;
 pub mod args;
+pub mod diagnose;
 pub mod diff;
+pub mod doctor;
 pub mod explain;
 pub mod failure;
+pub mod inspect;
 pub mod json;
 pub mod list;
 pub mod matrix;
 pub mod next;
 pub mod planned;
+pub mod pr;
 pub mod request;
+pub mod standing;
 pub mod style;
 pub mod tables;
 pub mod terminal;
 pub mod typed;
 pub mod unknown;
+pub mod vendor;
 
 use std::process::ExitCode;
 
@@ -64,8 +70,13 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Apply(args) => apply::apply(args, everywhere, terminal),
         Command::Diff(args) => diff::diff(args, everywhere, terminal),
         Command::Check(args) => diff::check(args, everywhere, terminal),
+        Command::Pr(args) => pr::pr(args, everywhere, terminal),
+        Command::Vendor(command) => vendor::vendor(command, everywhere, terminal),
         Command::Matrix(args) => matrix::matrix(args, everywhere, terminal),
         Command::List(args) => list::list(args, everywhere, terminal),
         Command::Explain(args) => explain::explain(args, everywhere, terminal),
+        Command::Inspect(args) => inspect::inspect(args, terminal),
+        Command::Doctor(args) => doctor::doctor(args, terminal),
+        Command::Diagnose(args) => diagnose::diagnose(args, terminal),
     }
 }

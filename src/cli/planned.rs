@@ -132,6 +132,19 @@ pub fn options(source: &SourceArgs, everywhere: &Everywhere) -> CheckoutOptions 
     options
 }
 
+/// Where a target is looked for.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// What is looked for.
+    pub spec: &'a TargetSpec,
+    /// Where sources come from.
+    pub source: &'a SourceArgs,
+    /// What holds for every command.
+    pub everywhere: &'a Everywhere,
+    /// An upstream that no patch set is for.
+    pub other: Option<&'a UpstreamInfo>,
+}
+
 /// Finds the target, reads what the patches look at, plans and proves.
 pub fn planned<'a>(
     args: &PlanArgs,
@@ -139,13 +152,57 @@ pub fn planned<'a>(
     asked: &'a Asked,
     terminal: &mut Terminal,
 ) -> Result<Planned<'a>, Failure> {
-    if let Some(set) = asked.sets.fallback().filter(|set| set.id == args.target) {
+    let spec = target(&args.target, asked)?;
+    planned_at(Place { spec: &spec, source: &args.source, everywhere, other: None }, asked, terminal)
+}
+
+/// What a TARGET names.
+pub fn target(typed: &str, asked: &Asked) -> Result<TargetSpec, Failure> {
+    if let Some(set) = asked.sets.fallback().filter(|set| set.id == typed) {
         return Err(Failure::NoReleases { set: set.id.clone() });
     }
-    let upstreams = infos(&asked.sets);
-    let options = options(&args.source, everywhere);
-    let spec = TargetSpec::parse(&args.target, &upstreams, &options.default_upstream)?;
-    let target = resolve(&spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
+    Ok(TargetSpec::parse(typed, &infos(&asked.sets), DEFAULT_UPSTREAM)?)
+}
+
+/// A target that was found, with what is to be planned on it.
+pub struct Found<'a> {
+    /// What was found.
+    pub target: Target,
+    /// The patch set, joined with the target and the request.
+    pub bound: Bound<'a>,
+    /// The files that the patches look at.
+    pub sources: Sources,
+    /// Whether anything in it is CUDA.
+    pub is_cuda: bool,
+}
+
+impl<'a> Found<'a> {
+    /// Plans and proves.
+    pub fn planned(self) -> Result<Planned<'a>, Failure> {
+        let proved = prove(&self.target, &self.bound, &self.sources)?;
+        Ok(Planned { target: self.target, bound: self.bound, proved, is_cuda: self.is_cuda })
+    }
+}
+
+/// Finds the target, reads what the patches look at, plans and proves.
+pub fn planned_at<'a>(
+    place: Place<'_>,
+    asked: &'a Asked,
+    terminal: &mut Terminal,
+) -> Result<Planned<'a>, Failure> {
+    find_at(place, asked, terminal)?.planned()
+}
+
+/// Finds the target and reads what the patches look at.
+pub fn find_at<'a>(
+    place: Place<'_>,
+    asked: &'a Asked,
+    terminal: &mut Terminal,
+) -> Result<Found<'a>, Failure> {
+    let upstreams: Vec<UpstreamInfo> = infos(&asked.sets).into_iter().chain(place.other.cloned()).collect();
+    let options = options(place.source, place.everywhere);
+    let target =
+        resolve(place.spec, &upstreams, &options, &mut |progress: Progress| terminal.progress(progress))?;
     let upstream = match &target.upstream {
         Some(id) => asked.sets.upstream(id),
         None => asked.sets.fallback(),
@@ -163,8 +220,7 @@ pub fn planned<'a>(
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
         bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
     }
-    let proved = prove(&target, &bound, &sources)?;
-    Ok(Planned { target, bound, proved, is_cuda })
+    Ok(Found { target, bound, sources, is_cuda })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.

@@ -88,6 +88,23 @@ fn codes(texts: &[String], catalogue: &Catalogue, native: &[Arch]) -> Result<Vec
     Ok(codes)
 }
 
+/// The GPUs that were typed, each with its architecture; `native` is those of this host.
+pub fn gpus(texts: &[String], catalogue: &Catalogue) -> Result<Vec<(String, Arch)>, Failure> {
+    let mut gpus = Vec::new();
+    for text in texts {
+        let arches = match text.trim() {
+            "native" => codes(std::slice::from_ref(text), catalogue, &Host::ask(None).gpus)?,
+            _ => codes(std::slice::from_ref(text), catalogue, &[])?,
+        };
+        let named = |arch: Arch| match parse_codes(text) {
+            Ok(_) => arch.to_string(),
+            Err(_) => format!("{} ({arch})", text.trim()),
+        };
+        gpus.extend(arches.iter().map(|code| (named(code.arch()), code.arch())));
+    }
+    Ok(gpus)
+}
+
 /// An architecture that some toolkit knows, or the GPU of a name.
 fn one(text: &str, catalogue: &Catalogue) -> Result<Vec<Code>, Failure> {
     let known = |codes: &Vec<Code>| codes.iter().all(|code| catalogue.arch(code.arch()).is_some());

@@ -53,6 +53,22 @@ pub fn columns(rows: &[Vec<String>], indent: &str) -> String {
     text
 }
 
+/// Text in lines of at most 100 columns, each behind an indent.
+pub fn wrapped(text: &str, indent: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let fits =
+            |line: &&mut String| line.is_empty() || indent.len() + line.width() + 1 + word.width() <= WIDTH;
+        match lines.last_mut().filter(fits) {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => line.extend([" ", word]),
+            None => lines.push(word.to_string()),
+        }
+    }
+    lines.iter().filter(|line| !line.is_empty()).map(|line| format!("{indent}{line}\n")).collect()
+}
+
 /// An error in rustc's manner: the fact, the place with its source, notes, and what to type next.
 pub fn report(report: &Report) -> String {
     let mut text = format!("{} {}\n", paint(ERROR, "error:"), paint(STRONG, &report.error));
@@ -93,6 +109,19 @@ pub fn diff(file: &FileDiff) -> String {
         }
     }
     text
+}
+
+/// A diff that is text already, with colours.
+pub fn diff_text(diff: &[u8]) -> String {
+    let text = String::from_utf8_lossy(diff);
+    let paint_line = |line: &str| match line.as_bytes() {
+        [b'+', b'+', ..] | [b'-', b'-', ..] | [b'd', ..] => paint(STRONG, line),
+        [b'@', ..] => paint(HUNK, line),
+        [b'+', ..] => paint(GOOD, line),
+        [b'-', ..] => paint(BAD, line),
+        _ => line.to_string(),
+    };
+    text.lines().map(|line| paint_line(line) + "\n").collect()
 }
 
 fn hunk_header(group: &[DiffOp]) -> String {

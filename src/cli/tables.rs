@@ -128,6 +128,38 @@ pub fn understood(rows: &[Understood]) -> String {
 
 /// What each toolkit compiles, before and after; one table for the build files that have the same.
 pub fn effect(files: &[Effect]) -> String {
+    let table = |group: &Vec<&Effect>| {
+        let title =
+            if files.len() == 1 { "effect".to_string() } else { format!("effect of {}", paths(group)) };
+        let Effect { rows, guarded, .. } = group[0];
+        let mut text = format!("{}\n{}", paint(STRONG, &title), effect_columns(rows, "  "));
+        if has_refused(rows) {
+            let left = rows.iter().find(|row| refuses(&row.after)).filter(|_| *guarded);
+            let cure =
+                left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
+            text.push_str(&paint(DIM, &format!("  {REFUSED}{cure}")));
+            text.push('\n');
+        }
+        text
+    };
+    alike(files).iter().map(table).collect()
+}
+
+/// The same tables for people who do not have this program: without colours, and without its flags.
+pub fn effect_for_others(files: &[Effect]) -> String {
+    let table = |group: &Vec<&Effect>| {
+        let title = if files.len() == 1 { String::new() } else { format!("{}\n", paths(group)) };
+        let legend = if has_refused(&group[0].rows) { format!("{REFUSED}\n") } else { String::new() };
+        let columns = effect_columns(&group[0].rows, "");
+        format!("{title}{}{legend}", anstream::adapter::strip_str(&columns))
+    };
+    alike(files).iter().map(table).collect()
+}
+
+const REFUSED: &str = "! refused by the nvcc of that CUDA";
+
+/// The build files that have the same effect, together.
+fn alike(files: &[Effect]) -> Vec<Vec<&Effect>> {
     let mut alike: Vec<Vec<&Effect>> = Vec::new();
     for file in files {
         match alike.iter_mut().find(|others| others[0].rows == file.rows) {
@@ -135,18 +167,23 @@ pub fn effect(files: &[Effect]) -> String {
             None => alike.push(vec![file]),
         }
     }
-    let head = |group: &[&Effect]| {
-        let paths: Vec<&str> = group.iter().map(|file| file.path.as_str()).collect();
-        if files.len() == 1 { "effect".to_string() } else { format!("effect of {}", paths.join(", ")) }
-    };
-    let table = |group: &Vec<&Effect>| {
-        format!("{}\n{}", paint(STRONG, &head(group)), effect_rows(&group[0].rows, group[0].guarded))
-    };
-    alike.iter().map(table).collect()
+    alike
+}
+
+fn paths(group: &[&Effect]) -> String {
+    group.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn refuses(flags: &[Compiled]) -> bool {
+    flags.iter().any(|flag| !flag.accepted)
+}
+
+fn has_refused(rows: &[EffectRow]) -> bool {
+    rows.iter().any(|row| refuses(&row.before) || refuses(&row.after))
 }
 
 /// What goes and what is new is marked also where nothing is coloured.
-fn effect_rows(rows: &[EffectRow], guarded: bool) -> String {
+fn effect_columns(rows: &[EffectRow], indent: &str) -> String {
     let same = rows.iter().all(|row| row.before == row.after);
     let head = if same { vec!["CUDA", "compiles"] } else { vec!["CUDA", "before", "after"] };
     let mut lines = vec![head.into_iter().map(|cell| paint(DIM, cell)).collect::<Vec<_>>()];
@@ -155,15 +192,7 @@ fn effect_rows(rows: &[EffectRow], guarded: bool) -> String {
         let toolkit = row.toolkit.to_string();
         if same { vec![toolkit, before] } else { vec![toolkit, before, after(row)] }
     }));
-    let mut text = columns(&lines, "  ");
-    let refuses = |flags: &[Compiled]| flags.iter().any(|flag| !flag.accepted);
-    if rows.iter().any(|row| refuses(&row.before) || refuses(&row.after)) {
-        let left = rows.iter().find(|row| refuses(&row.after)).filter(|_| guarded);
-        let cure = left.map_or(String::new(), |row| format!("; add --cuda {} to build there", row.toolkit));
-        text.push_str(&paint(DIM, &format!("  ! refused by the nvcc of that CUDA{cure}")));
-        text.push('\n');
-    }
-    text
+    columns(&lines, indent)
 }
 
 /// How a label that the other side lacks is marked.
@@ -241,7 +270,7 @@ mod tests {
     fn row(before: &str, after: &str) -> String {
         let toolkit = crate::engine::toolkit::Toolkit::new(13, 0);
         let rows = [EffectRow { toolkit, before: flags(before), after: flags(after) }];
-        let text = anstream::adapter::strip_str(&effect_rows(&rows, true)).to_string();
+        let text = anstream::adapter::strip_str(&effect_columns(&rows, "")).to_string();
         text.lines().nth(1).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

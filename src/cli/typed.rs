@@ -47,13 +47,17 @@ fn hint(error: &clap::Error, words: &[String]) -> Option<String> {
         ContextValue::String(missing) => missing.clone(),
         _ => return None,
     };
-    let place = ["TARGET", "UPSTREAM"].into_iter().find(|name| missing.contains(&format!("<{name}>")))?;
+    let place = ["TARGET", "UPSTREAM", "UPSTREAM[@REF]"]
+        .into_iter()
+        .find(|name| missing.contains(&format!("<{name}>")))?;
     swallowed(words, place)
 }
 
 /// A flag that took a word too many: the line with that word in its place.
 fn swallowed(words: &[String], place: &str) -> Option<String> {
-    let (command, rest) = words.split_first()?;
+    let depth = if words.first().is_some_and(|word| word == "vendor") { 2 } else { 1 };
+    let (command, rest) = words.split_at_checked(depth)?;
+    let command = &command.join(" ");
     let is_greedy = |at: &usize| GREEDY.contains(&rest[*at].as_str());
     let taken = |at: usize| rest[at + 1..].iter().take_while(|word| !word.starts_with('-')).count();
     let greedy: Vec<usize> = (0..rest.len()).filter(is_greedy).collect();
@@ -89,6 +93,8 @@ mod tests {
         let hint = of("diff --add-arch 120").expect("hint");
         assert_eq!(hint, "put the TARGET first: mambapatch diff TARGET --add-arch 120");
         assert_eq!(of("diff --host"), None);
+        let hint = of("vendor add --into x --add-arch 120 v2.2.4").expect("hint");
+        assert!(hint.ends_with(": mambapatch vendor add v2.2.4 --into x --add-arch 120"), "{hint}");
     }
 
     #[test]

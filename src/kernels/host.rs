@@ -1,11 +1,10 @@
 //! What this machine has: GPUs, toolkit, PyTorch and packages. Nothing is imported and nothing is built.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use serde::Deserialize;
-
+use super::probe::environment::Environment;
+use super::probe::{gpus, toolkits};
 use crate::engine::arch::Arch;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
@@ -30,41 +29,21 @@ pub struct Host {
 /// The packages whose releases patches ask for.
 const PACKAGES: [&str; 2] = ["torch", "transformers"];
 
-/// Prints what the installed packages say of themselves; torch is not imported.
-const QUERY: &str = r#"
-import importlib.metadata as m, importlib.util as u, json, pathlib, platform, re, sys
-def version(name):
-    try: return m.version(name)
-    except m.PackageNotFoundError: return None
-spec = u.find_spec("torch")
-text = ""
-if spec and spec.origin:
-    path = pathlib.Path(spec.origin).with_name("version.py")
-    text = path.read_text() if path.exists() else ""
-cuda = re.search(r"^cuda.*= *'([0-9.]+)'", text, re.M)
-print(json.dumps({"python": platform.python_version(), "packages": {n: version(n) for n in sys.argv[1:]},
-    "torch_cuda": cuda.group(1) if cuda else None}))
-"#;
-
-#[derive(Debug, Deserialize)]
-struct PythonAnswer {
-    python: String,
-    packages: BTreeMap<String, Option<String>>,
-    torch_cuda: Option<String>,
-}
-
 impl Host {
     /// Asks nvidia-smi, the toolkits and a Python: the given one, else that of the active environment.
     pub fn ask(python: Option<&Path>) -> Self {
-        let answer = ask_python(python);
-        let torch_cuda = answer.as_ref().and_then(|answer| answer.torch_cuda.as_deref()?.parse().ok());
+        let environment = Environment::ask(python, false);
+        let torch = environment.as_ref().and_then(|environment| environment.torch.as_ref());
+        let torch_cuda = torch.and_then(|torch| torch.cuda.as_deref()?.parse().ok());
+        let asked = environment.iter().flat_map(|environment| &environment.packages);
         let packages: BTreeMap<String, Option<Tag>> =
-            answer.iter().flat_map(|answer| &answer.packages).map(release).collect();
+            asked.filter(|(name, _)| PACKAGES.contains(&name.as_str())).map(release).collect();
+        let sites = environment.as_ref().map_or(&[][..], |environment| &environment.sites);
         Self {
-            gpus: ask_gpus(),
-            toolkit: fitting(toolkits(), torch_cuda),
+            gpus: gpus::arches(&gpus::gpus().0),
+            toolkit: fitting(toolkits::releases(&toolkits::toolkits(sites)), torch_cuda),
             torch: packages.get("torch").cloned().flatten(),
-            python: answer.and_then(|answer| answer.python.parse().ok()),
+            python: environment.as_ref().and_then(|environment| environment.python.parse().ok()),
             machine: std::env::consts::ARCH.to_string(),
             packages,
         }
@@ -102,58 +81,6 @@ fn release((name, version): (&String, &Option<String>)) -> (String, Option<Tag>)
     (name.clone(), public.and_then(|version| version.parse().ok()))
 }
 
-/// The output of a program that ends well; its error output is not shown.
-fn output(command: &mut Command) -> Option<String> {
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout).ok()
-}
-
-fn ask_gpus() -> Vec<Arch> {
-    let text = output(Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]));
-    let mut gpus: Vec<Arch> =
-        text.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().parse().ok()).collect();
-    gpus.sort();
-    gpus.dedup();
-    gpus
-}
-
-fn ask_python(given: Option<&Path>) -> Option<PythonAnswer> {
-    let in_environment =
-        |variable: &str| std::env::var_os(variable).map(|folder| Path::new(&folder).join("bin/python"));
-    let mut pythons: Vec<PathBuf> = match given {
-        Some(python) => vec![python.to_path_buf()],
-        None => in_environment("VIRTUAL_ENV").into_iter().chain(in_environment("CONDA_PREFIX")).collect(),
-    };
-    if given.is_none() {
-        pythons.extend([PathBuf::from("python3"), PathBuf::from("python")]);
-    }
-    pythons.iter().find_map(|python| {
-        let text = output(Command::new(python).args(["-I", "-c", QUERY]).args(PACKAGES))?;
-        serde_json::from_str(&text).ok()
-    })
-}
-
-/// All toolkits whose nvcc is found: CUDA_HOME, CUDA_PATH, the search path, /usr/local/cuda*.
-fn toolkits() -> Vec<Toolkit> {
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let local = std::fs::read_dir("/usr/local").into_iter().flatten().flatten().map(|entry| entry.path());
-    let local =
-        local.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cuda")));
-    let nvccs = homes.chain(local).map(|home| home.join("bin/nvcc")).chain([PathBuf::from("nvcc")]);
-    let mut toolkits: Vec<Toolkit> = nvccs
-        .filter_map(|nvcc| output(Command::new(nvcc).arg("--version")))
-        .filter_map(|text| toolkit_of(&text))
-        .collect();
-    toolkits.sort();
-    toolkits.dedup();
-    toolkits
-}
-
-/// The release in what `nvcc --version` prints.
-fn toolkit_of(text: &str) -> Option<Toolkit> {
-    text.split("release ").nth(1)?.split(',').next()?.trim().parse().ok()
-}
-
 fn fitting(toolkits: Vec<Toolkit>, torch: Option<Toolkit>) -> Option<Toolkit> {
     let fits = |toolkit: &&Toolkit| torch.is_none_or(|torch| torch.major == toolkit.major);
     toolkits.iter().rfind(fits).or(toolkits.last()).copied()
@@ -168,8 +95,6 @@ mod tests {
         let (old, new) = (Toolkit::new(12, 8), Toolkit::new(13, 0));
         assert_eq!(fitting(vec![old, new], Some(Toolkit::new(12, 6))), Some(old));
         assert_eq!(fitting(vec![old, new], None), Some(new));
-        assert_eq!(toolkit_of("Cuda compilation tools, release 12.8, V12.8.93"), Some(old));
-        assert_eq!(toolkit_of("nothing"), None);
     }
 
     #[test]

@@ -1,3 +1,10 @@
 //! The machine that compiles and runs kernels.
 
+pub mod diagnose;
+pub mod doctor;
+pub mod facts;
 pub mod host;
+pub mod inspect;
+pub mod probe;
+mod process;
+mod python;

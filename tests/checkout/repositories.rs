@@ -18,7 +18,7 @@ fn one(message: &str, files: &[(&str, &str)]) -> CommitToMake {
 fn branch(root: &Path, name: &str, commits: &[CommitToMake]) -> Result<Committed, GitError> {
     let repository = GitRepository::open(root, "v").expect("open");
     let base = repository.head().expect("head");
-    repository.commit_branch(CommitBranch { base: &base, branch: name, commits, checkout: true })
+    repository.commit_branch(CommitBranch { base: &base, branch: name, commits, checkout: true, when: None })
 }
 
 fn open(root: &Path) -> GitRepository {

@@ -68,24 +68,24 @@ impl Trees {
 
     fn patched(mut self) -> Self {
         copy(&self.before(), &self.after());
-        let checked = self.run(&["check", "--format", "json"]);
-        match serde_json::from_slice::<Checked>(&checked.stdout) {
-            Ok(checked) if checked.error.is_none() => self.reported = checked.reported(),
-            Ok(checked) => self.refused = checked.error.map(|error| error.message),
-            Err(_) => self.refused = Some(String::from_utf8_lossy(&checked.stderr).into_owned()),
-        }
-        if self.refused.is_none() {
-            let applied = self.run(&["apply", "--no-commit"]);
-            assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+        let applied = self.apply();
+        match serde_json::from_slice::<Applied>(&applied.stdout) {
+            Ok(answer) if answer.error.is_none() => self.reported = answer.reported(),
+            Ok(answer) => self.refused = answer.error.map(|error| error.message),
+            Err(_) => panic!("{}", String::from_utf8_lossy(&applied.stderr)),
         }
         self
     }
 
     /// The program on the second tree, with a home of its own and no network.
-    fn run(&self, arguments: &[&str]) -> Output {
+    fn apply(&self) -> Output {
         let home = self.folder.path().join("home");
         let mut command = Command::new(env!("CARGO_BIN_EXE_mambapatch"));
-        command.arg(arguments[0]).arg(self.after()).args(WISH).args(&arguments[1..]).arg("--offline");
+        command
+            .arg("apply")
+            .arg(self.after())
+            .args(["--no-commit", "--offline", "--format", "json"])
+            .args(WISH);
         let arches = std::env::var("MAMBAPATCH_COMPILE_ARCHES").unwrap_or("120".to_string());
         command.args(arches.split(',').flat_map(|arch| ["--add-arch", arch]));
         for variable in ["HOME", "MAMBAPATCH_CACHE", "MAMBAPATCH_STATE", "MAMBAPATCH_CONFIG"] {
@@ -95,9 +95,9 @@ impl Trees {
     }
 }
 
-/// The answer of `check --format json`, as far as it is needed.
+/// The answer of `apply --format json`, as far as it is needed.
 #[derive(Deserialize)]
-struct Checked {
+struct Applied {
     error: Option<Refusal>,
     #[serde(default)]
     patches: Vec<Patch>,
@@ -126,7 +126,7 @@ struct Site {
     line: u32,
 }
 
-impl Checked {
+impl Applied {
     fn reported(self) -> Vec<Reported> {
         let ops = self.patches.into_iter().flat_map(|patch| patch.ops);
         let reported = ops.filter(|op| op.outcome == "reported").flat_map(|op| {

@@ -5,10 +5,14 @@
 //! - `...` alone on a line stands for any lines, `[..]` for any part of a line.
 //! - A command must end well, unless `$ echo $?` follows: that shows its exit status.
 //! - A block with `file=PATH` behind its language is written to that file.
+//! - `selective_scan_cuda.cpython-311-x86_64-linux-gnu.so` lies in that folder, for `inspect`.
 //! - A block `console,ignore` is not run; the HTML comment before it says why.
 //!
 //! The sources are small ones in the shape of the upstreams. Where `MAMBAPATCH_MIRRORS` names mirrors of the real ones,
 //! the blocks are run a second time, with those.
+
+#[path = "../binaries/mod.rs"]
+mod binaries;
 
 mod blocks;
 mod sources;
@@ -40,6 +44,8 @@ impl<'a> Session<'a> {
         let session = Self { upstreams, folder, status: 0 };
         write(&session.home().join(".gitconfig"), upstreams.git_config().as_bytes());
         std::fs::create_dir_all(session.work()).expect("a folder");
+        let library = binaries::extension(&[80, 90]).elf();
+        write(&session.work().join("selective_scan_cuda.cpython-311-x86_64-linux-gnu.so"), &library);
         session
     }
 

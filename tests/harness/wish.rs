@@ -22,6 +22,8 @@ impl std::str::FromStr for Wish {
                 "--drop-arch" => request.wish.drop.extend(codes()?),
                 "--only-arch" => request.wish.only.extend(codes()?),
                 "--cuda" => request.environment.cuda.push(value.parse().map_err(|_| value.to_string())?),
+                "--torch" => request.environment.torch = value.parse().ok(),
+                "--patch" => request.patches.push(value.to_string()),
                 "--skip-patch" => request.skip.push(value.to_string()),
                 _ => return Err(format!("unknown flag {flag}")),
             }

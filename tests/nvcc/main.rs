@@ -149,6 +149,19 @@ fn an_object_tells_what_it_holds() {
     let compiled = run_nvcc(&toolchain, folder.path(), "small.cu", &flags);
     let object = compiled.object.unwrap_or_else(|| panic!("{}", compiled.said));
     assert_eq!(fatbin::codes(&object), ["compute_120", "sm_120", "sm_90"]);
+    assert_eq!(inspected(&object), ["sm_90", "sm_120", "compute_120"]);
+    let values = ["arch=compute_90a,code=sm_90a", "arch=compute_120f,code=[sm_121,compute_120f]"];
+    let flags: Vec<String> = values.iter().flat_map(|value| ["-gencode", value].map(String::from)).collect();
+    let flags = [flags, vec!["-rdc=true".to_string()]].concat();
+    let compiled = run_nvcc(&toolchain, folder.path(), "small.cu", &flags);
+    let object = compiled.object.unwrap_or_else(|| panic!("{}", compiled.said));
+    assert_eq!(inspected(&object), ["sm_90a", "sm_121f", "compute_120f"]);
+}
+
+/// What `inspect` reads in an object.
+fn inspected(object: &[u8]) -> Vec<String> {
+    let binary = mambapatch::kernels::inspect::read(&mut std::io::Cursor::new(object)).expect("an object");
+    binary.code.pieces().keys().map(ToString::to_string).collect()
 }
 
 /// The two older shapes of the kernel.

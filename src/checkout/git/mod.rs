@@ -1,6 +1,9 @@
 //! Git repositories, read through git2: tags, commits and the files of their trees. Nothing is checked out to read.
 
+mod error;
+mod history;
 mod remote;
+mod series;
 mod write;
 
 use std::collections::{BTreeMap, HashSet};
@@ -8,7 +11,12 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
 
-pub use remote::{ClonePlace, RemoteError, cached_clone, clone_bare, fetch, mirror};
+pub use error::GitError;
+pub use history::{CommitPatch, Identity, diff_text, ignored};
+pub use remote::{
+    ClonePlace, Push, RemoteError, cached_clone, clone_bare, fetch, mirror, owner_and_name, push,
+};
+pub use series::{Changes, Joined};
 pub(super) use write::Import;
 pub use write::{CommitBranch, CommitToMake, Committed};
 
@@ -20,120 +28,6 @@ pub const TRAILER: &str = "Mambapatch-Version";
 
 /// The key in a repository's own configuration that tells what it was prepared for.
 const PREPARED: &str = "mambapatch.prepared";
-
-/// Why a repository could not be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum GitError {
-    /// It cannot be opened.
-    #[error("{} cannot be opened as a git repository: {cause}", path.display())]
-    Open {
-        /// Where it should be.
-        path: PathBuf,
-        /// What git2 said.
-        cause: String,
-    },
-    /// It belongs to another user, and git's configuration does not trust it.
-    #[error("{} belongs to another user", path.display())]
-    NotTrusted {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// Something in it cannot be read: an object is absent, a reference broken.
-    #[error("cannot read {what} in {}: {cause}", path.display())]
-    Read {
-        /// The repository.
-        path: PathBuf,
-        /// What was read.
-        what: String,
-        /// What git2 said.
-        cause: String,
-    },
-    /// It has no commit yet.
-    #[error("{} has no commit yet", path.display())]
-    NoCommit {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// It cannot be written to.
-    #[error("cannot write to {}: {cause}; no branch was made", path.display())]
-    Write {
-        /// The repository.
-        path: PathBuf,
-        /// What git2 said.
-        cause: String,
-    },
-    /// A merge, rebase or the like is under way.
-    #[error("{} is in the middle of a {what}", path.display())]
-    Busy {
-        /// The repository.
-        path: PathBuf,
-        /// What is under way.
-        what: String,
-    },
-    /// Files that would change have changes already, or lie in the way.
-    #[error("these files have changes that are not committed: {}", files.join(", "))]
-    Dirty {
-        /// The files.
-        files: Vec<String>,
-    },
-    /// A path that is no regular file in the commit.
-    #[error("`{path}` is refused: {what}")]
-    NotAFile {
-        /// The path.
-        path: String,
-        /// What it is.
-        what: String,
-    },
-    /// The branch exists with other content.
-    #[error("the branch `{branch}` exists and holds something else")]
-    BranchExists {
-        /// The branch.
-        branch: String,
-    },
-    /// The branch is checked out in another work tree.
-    #[error("the branch `{branch}` is checked out in another work tree of this repository")]
-    CheckedOutElsewhere {
-        /// The branch.
-        branch: String,
-    },
-    /// No valid name for a branch.
-    #[error("`{branch}` is no valid name for a branch")]
-    BadBranch {
-        /// The name.
-        branch: String,
-    },
-    /// How git stores a file and how it lies in the work tree differ in more than line ends.
-    #[error(
-        "`{path}` is changed by a filter of git on its way into the work tree; its stored form is not known"
-    )]
-    Filtered {
-        /// The file.
-        path: String,
-    },
-}
-
-impl GitError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Dirty { .. } => {
-                Some("commit them, or write into the files: --allow-dirty --no-commit".into())
-            }
-            Self::BranchExists { .. } | Self::CheckedOutElsewhere { .. } | Self::BadBranch { .. } => {
-                Some("--branch NAME".into())
-            }
-            Self::Busy { path, .. } => Some(format!("see git -C {} status", path.display())),
-            Self::Write { .. } => Some("write into another folder: --into DIR".into()),
-            Self::Filtered { .. } => Some("--no-commit".into()),
-            Self::NoCommit { .. } => Some("--no-commit".into()),
-            Self::Read { path, .. } => Some(format!("git -C {} fsck", path.display())),
-            Self::NotTrusted { path } => {
-                Some(format!("git config --global --add safe.directory {}", path.display()))
-            }
-            Self::Open { .. } | Self::NotAFile { .. } => None,
-        }
-    }
-}
 
 /// A tag of a repository that PEP 440 can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -312,6 +206,27 @@ impl GitRepository {
         let contained = self.ancestors(at);
         let newest = tags.iter().rev().find(|tag| contained.contains(&tag.commit));
         Ok(newest.map_or(SourceVersion::Unknown, |tag| SourceVersion::After(tag.tag.clone())))
+    }
+
+    /// The newest commit at or below one that holds no commit of this program: the upstream's own state. None where no
+    /// release tells how far back that is.
+    pub fn pristine(&self, commit: &str) -> Result<Option<String>, GitError> {
+        let mut at = self.oid(commit)?;
+        while let Some(parent) = self.parent_of_own(at) {
+            at = parent;
+        }
+        let contained = self.ancestors(at);
+        let tags = self.tags()?;
+        let newest = tags.iter().rev().find(|tag| contained.contains(&tag.commit));
+        let below = match newest {
+            Some(tag) => self.ancestors(self.oid(&tag.commit)?),
+            None => HashSet::new(),
+        };
+        let is_own = |id: &&String| Oid::from_str(id).is_ok_and(|id| self.parent_of_own(id).is_some());
+        match contained.difference(&below).find(is_own) {
+            None => Ok(Some(at.to_string())),
+            Some(_) => Ok(newest.map(|tag| tag.commit.clone())),
+        }
     }
 
     /// The parent of a commit that this program made.

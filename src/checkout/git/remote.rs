@@ -43,6 +43,14 @@ pub enum RemoteError {
         /// What git said.
         message: String,
     },
+    /// The branch is there with commits that a push would lose.
+    #[error("{url} has a branch `{branch}` with other commits, and nothing was pushed")]
+    Rejected {
+        /// The address, without credentials.
+        url: String,
+        /// The branch.
+        branch: String,
+    },
     /// The cache cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Cache {
@@ -66,7 +74,7 @@ impl RemoteError {
                 let message = message.strip_prefix("fatal: ").unwrap_or(message);
                 message.rsplit("': ").next().unwrap_or(message).to_string()
             }
-            Self::Cache { .. } | Self::NoCache => self.to_string(),
+            Self::Rejected { .. } | Self::Cache { .. } | Self::NoCache => self.to_string(),
         }
     }
 
@@ -74,6 +82,8 @@ impl RemoteError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoGit { .. } => "install git, or use --source sdist".into(),
+            Self::Failed { what: "push", url, .. } => format!("git ls-remote {url}"),
+            Self::Rejected { .. } => "push under another name: --branch NAME".into(),
             Self::TooSlow { .. } | Self::Failed { .. } => "--source sdist".into(),
             Self::Cache { .. } | Self::NoCache => "MAMBAPATCH_CACHE=/some/folder".into(),
         })
@@ -116,7 +126,7 @@ pub fn cached_clone(cache: &Path, url: &str) -> PathBuf {
 }
 
 /// The last two parts of an address: `https://host/a/b.git`, `git@host:a/b`.
-fn owner_and_name(url: &str) -> Option<(String, String)> {
+pub fn owner_and_name(url: &str) -> Option<(String, String)> {
     let path = url.trim_end_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
     let mut parts = path.rsplit(['/', ':']);
@@ -151,6 +161,39 @@ pub fn fetch(place: ClonePlace<'_>) -> Result<(), RemoteError> {
     command.args(["fetch", "--quiet", "--force", "--no-write-fetch-head", "--", place.url]);
     command.args(["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
     run(command, Call { what: "fetch", url: place.url, patience: WHOLE })
+}
+
+/// A branch to push.
+#[derive(Debug, Clone, Copy)]
+pub struct Push<'a> {
+    /// The repository that has it.
+    pub folder: &'a Path,
+    /// Where to: an address or a path.
+    pub url: &'a str,
+    /// Its name, without `refs/heads/`.
+    pub branch: &'a str,
+    /// The variables of the process.
+    pub variables: &'a Variables,
+    /// What a relative path is seen from.
+    pub current_dir: &'a Path,
+}
+
+/// Pushes a branch, and nothing else. What is there is never overwritten.
+pub fn push(push: Push<'_>) -> Result<(), RemoteError> {
+    let mut command = git(push.variables);
+    command.arg("--git-dir").arg(push.folder).current_dir(push.current_dir);
+    command.args(["push", "--quiet", "--no-follow-tags", "--recurse-submodules=no", "--", push.url]);
+    command.arg(format!("refs/heads/{0}:refs/heads/{0}", push.branch));
+    let call = Call { what: "push", url: push.url, patience: WHOLE };
+    let Err(text) = finish(command, call)? else { return Ok(()) };
+    let url = without_credentials(push.url);
+    let is_of_branch = |line: &&str| line.trim_start().starts_with("! [rejected]");
+    if text.lines().any(|line| is_of_branch(&line)) {
+        return Err(RemoteError::Rejected { url, branch: push.branch.into() });
+    }
+    let says = |line: &&str| ["! [", "fatal: ", "error: "].iter().any(|start| line.trim().starts_with(start));
+    let message = text.lines().find(says).map_or_else(|| first_line(&text), |line| line.trim().to_string());
+    Err(RemoteError::Failed { what: "push", url, message })
 }
 
 /// The longest that a clone or fetch may take.
@@ -191,9 +234,22 @@ struct Call<'a> {
     patience: Duration,
 }
 
-/// Runs it to its end, or ends it when its time is over. Output goes to a file: nobody waits for a pipe that a
-/// grandchild keeps open.
-fn run(mut command: Command, call: Call<'_>) -> Result<(), RemoteError> {
+/// Runs it to its end.
+fn run(command: Command, call: Call<'_>) -> Result<(), RemoteError> {
+    finish(command, call)?.map_err(|text| RemoteError::Failed {
+        what: call.what,
+        url: without_credentials(call.url),
+        message: first_line(&text),
+    })
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").to_string()
+}
+
+/// Runs it to its end, or ends it when its time is over; what it said where it fails. Output goes to a file: nobody
+/// waits for a pipe that a grandchild keeps open.
+fn finish(mut command: Command, call: Call<'_>) -> Result<Result<(), String>, RemoteError> {
     let broken = |cause: std::io::Error| RemoteError::NoGit { cause: cause.to_string() };
     let mut messages = tempfile::tempfile().map_err(broken)?;
     command.stdout(Stdio::null()).stderr(messages.try_clone().map_err(broken)?);
@@ -212,13 +268,11 @@ fn run(mut command: Command, call: Call<'_>) -> Result<(), RemoteError> {
         std::thread::sleep(Duration::from_millis(20));
     };
     if status.success() {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let mut text = Vec::new();
     let _ = messages.rewind().and_then(|()| messages.read_to_end(&mut text));
-    let text = without_credentials(&String::from_utf8_lossy(&text));
-    let message = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").to_string();
-    Err(RemoteError::Failed { what: call.what, url: without_credentials(call.url), message })
+    Ok(Err(without_credentials(&String::from_utf8_lossy(&text))))
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub struct CommitBranch<'a> {
     pub commits: &'a [CommitToMake],
     /// Whether the work tree changes to it.
     pub checkout: bool,
+    /// When its commits are made, in seconds since 1970 with the minutes that the clock is ahead of UTC; else now.
+    pub when: Option<(i64, i32)>,
 }
 
 /// What was committed.
@@ -61,7 +63,7 @@ impl GitRepository {
         if checkout {
             self.refuse_busy()?;
         }
-        let (who, own_identity) = self.signature()?;
+        let (who, own_identity) = self.signature(order.when)?;
         let trees = self.write_trees(&order)?;
         let base = self.commit(order.base)?;
         let last = trees.last().copied().unwrap_or(base.tree_id());
@@ -111,16 +113,21 @@ impl GitRepository {
     }
 
     /// The user's identity, or the tool's own.
-    fn signature(&self) -> Result<(Signature<'static>, bool), GitError> {
-        if let Ok(user) = self.repository.signature() {
-            return Ok((user, false));
-        }
-        let own = Signature::now("mambapatch", "mambapatch@localhost");
-        own.map(|own| (own, true)).map_err(|error| self.unwritable(&error))
+    pub(super) fn signature(&self, when: Option<(i64, i32)>) -> Result<(Signature<'static>, bool), GitError> {
+        let user = self.repository.signature();
+        let own_identity = user.is_err();
+        let signed = user.or_else(|_| Signature::now("mambapatch", "mambapatch@localhost"));
+        let timed = signed.and_then(|who| match when {
+            Some((seconds, offset)) => {
+                Signature::new(who.name()?, who.email()?, &git2::Time::new(seconds, offset))
+            }
+            None => Ok(who),
+        });
+        timed.map(|who| (who, own_identity)).map_err(|error| self.unwritable(&error))
     }
 
     /// The tree after each commit.
-    fn write_trees(&self, order: &CommitBranch<'_>) -> Result<Vec<Oid>, GitError> {
+    pub(super) fn write_trees(&self, order: &CommitBranch<'_>) -> Result<Vec<Oid>, GitError> {
         let mut tree = self.tree(order.base)?;
         let mut made = Vec::new();
         for commit in order.commits {
@@ -139,7 +146,7 @@ impl GitRepository {
     }
 
     /// The commits, which nothing points at yet.
-    fn write_commits(
+    pub(super) fn write_commits(
         &self,
         order: &CommitBranch<'_>,
         trees: &[Oid],
@@ -173,7 +180,7 @@ impl GitRepository {
     }
 
     /// Whether HEAD of another work tree of this repository is this branch.
-    fn is_checked_out_elsewhere(&self, branch: &git2::Reference<'_>) -> bool {
+    pub(super) fn is_checked_out_elsewhere(&self, branch: &git2::Reference<'_>) -> bool {
         let linked = self.repository.worktrees().ok();
         let linked = linked.iter().flat_map(|names| names.iter().flatten().flatten());
         let linked = linked.filter_map(|name| {
@@ -188,7 +195,7 @@ impl GitRepository {
         })
     }
 
-    fn commit(&self, id: &str) -> Result<Commit<'_>, GitError> {
+    pub(super) fn commit(&self, id: &str) -> Result<Commit<'_>, GitError> {
         self.repository.find_commit(self.oid(id)?).map_err(|error| self.unreadable(id, &error))
     }
 
@@ -242,7 +249,7 @@ impl GitRepository {
         self.repository.checkout_head(Some(only(changed).force().remove_untracked(true)))
     }
 
-    fn unwritable(&self, error: &git2::Error) -> GitError {
+    pub(super) fn unwritable(&self, error: &git2::Error) -> GitError {
         GitError::Write { path: self.path(), cause: error.message().into() }
     }
 }

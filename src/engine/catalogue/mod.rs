@@ -16,7 +16,7 @@ use crate::engine::toolkit::Toolkit;
 pub use gpus::{Gpu, GpuMatch};
 use rows::{ArchFile, ToolkitFile, TorchFile, spans};
 pub use rows::{
-    ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow,
+    ArchName, ArchRow, CxxStandard, DriverFloor, Drivers, MsvcRange, Platform, ToolkitAdvisory, ToolkitRow,
     TorchArches, TorchGcc, TorchWheel,
 };
 
@@ -32,6 +32,7 @@ pub struct Catalogue {
     torch_arches: Vec<TorchArches>,
     torch_gccs: Vec<TorchGcc>,
     torch_wheels: Vec<TorchWheel>,
+    arch_names: Vec<ArchName>,
 }
 
 /// Why a catalogue cannot be used.
@@ -87,6 +88,7 @@ impl Catalogue {
             torch_arches: torch.arch_list,
             torch_gccs: torch.gcc,
             torch_wheels: torch.wheel,
+            arch_names: torch.arch_name,
         })
     }
 
@@ -154,6 +156,11 @@ impl Catalogue {
         self.toolkits.iter().map(|row| row.version).find(|version| *version > last)
     }
 
+    /// The first toolkit that writes, and whose driver reads, a version of PTX: CUDA 12.8 for 8.7.
+    pub fn toolkit_of_ptx(&self, version: Toolkit) -> Option<Toolkit> {
+        self.toolkits.iter().find(|row| row.ptx.is_some_and(|ptx| ptx >= version)).map(|row| row.version)
+    }
+
     /// The driver that machine code of a toolkit needs at least.
     pub fn driver_floor(&self, toolkit: Toolkit) -> Option<&DriverFloor> {
         self.driver_floors.iter().find(|row| row.major == self.acts_as(toolkit).major)
@@ -188,6 +195,11 @@ impl Catalogue {
     /// The gcc that torch refuses with a toolkit; none where torch has no row for it.
     pub fn torch_gcc(&self, toolkit: Toolkit) -> Option<&TorchGcc> {
         self.torch_gccs.iter().find(|row| spans(Some(row.since), Some(row.last), toolkit))
+    }
+
+    /// What torch makes of a name such as `Pascal`; none where it knows no such name.
+    pub fn named(&self, name: &str) -> Option<&[Code]> {
+        self.arch_names.iter().find(|row| row.name == name).map(|row| row.arches.as_slice())
     }
 
     /// What official wheels of torch hold.

@@ -3,7 +3,7 @@
 use pep440_rs::Version;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::engine::arch::Arch;
+use crate::engine::arch::{Arch, Code, parse_codes};
 use crate::engine::toolkit::Toolkit;
 
 /// `arches.toml`.
@@ -36,6 +36,8 @@ pub(super) struct TorchFile {
     pub gcc: Vec<TorchGcc>,
     #[serde(default)]
     pub wheel: Vec<TorchWheel>,
+    #[serde(default)]
+    pub arch_name: Vec<ArchName>,
 }
 
 /// An architecture, and the toolkits that know it.
@@ -59,6 +61,9 @@ pub struct ArchRow {
     pub renamed_to: Option<Arch>,
     /// The number that the same chip had in earlier toolkits.
     pub renamed_from: Option<Arch>,
+    /// Whether it is a chip of Jetson boards, for which no other chip's machine code is promised to run.
+    #[serde(default)]
+    pub jetson: bool,
     /// Where this was read or measured.
     pub source: String,
 }
@@ -69,6 +74,8 @@ pub struct ArchRow {
 pub struct ToolkitRow {
     /// The release.
     pub version: Toolkit,
+    /// The version of PTX that it writes: 8.7 of 12.8.
+    pub ptx: Option<Toolkit>,
     /// The newest major version of gcc that its headers take.
     pub gcc: Option<u16>,
     /// The newest major version of clang that its headers take.
@@ -198,6 +205,19 @@ pub struct TorchGcc {
     pub source: String,
 }
 
+/// A name that `TORCH_CUDA_ARCH_LIST` takes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ArchName {
+    /// `Pascal`
+    pub name: String,
+    /// What torch makes of it: `6.1+PTX` is both results.
+    #[serde(deserialize_with = "codes")]
+    pub arches: Vec<Code>,
+    /// Where this was read or measured.
+    pub source: String,
+}
+
 /// The architectures inside official wheels of torch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -252,4 +272,10 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Err
 
 fn optional_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Version>, D::Error> {
     version(deserializer).map(Some)
+}
+
+fn codes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Code>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    let codes: Result<Vec<Vec<Code>>, _> = texts.iter().map(|text| parse_codes(text)).collect();
+    codes.map(|codes| codes.concat()).map_err(de::Error::custom)
 }

@@ -272,6 +272,16 @@ fn compilers_drivers_and_traps_are_answered() {
 }
 
 #[test]
+fn ptx_names_the_first_toolkit_that_writes_it() {
+    let first = |text| shipped().toolkit_of_ptx(toolkit(text)).map(|toolkit| toolkit.to_string());
+    assert_eq!(first("8.5").as_deref(), Some("12.5"));
+    assert_eq!(first("8.6").as_deref(), Some("12.8"));
+    assert_eq!(first("9.0").as_deref(), Some("13.0"));
+    assert_eq!(first("10.0"), None);
+    assert!(shipped().toolkits().iter().all(|row| row.ptx.is_some()));
+}
+
+#[test]
 fn every_row_names_its_source() {
     let catalogue = shipped();
     let sources = (catalogue.arches.iter().map(|row| &row.source))
@@ -281,7 +291,8 @@ fn every_row_names_its_source() {
         .chain(catalogue.cxx_standards.iter().map(|row| &row.source))
         .chain(catalogue.torch_arches.iter().map(|row| &row.source))
         .chain(catalogue.torch_gccs.iter().map(|row| &row.source))
-        .chain(catalogue.torch_wheels.iter().map(|row| &row.source));
+        .chain(catalogue.torch_wheels.iter().map(|row| &row.source))
+        .chain(catalogue.arch_names.iter().map(|row| &row.source));
     assert!(sources.into_iter().all(|source| source.len() > 10));
 }
 

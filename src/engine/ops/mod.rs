@@ -2,6 +2,7 @@
 //!
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+pub mod continuation;
 mod file_plan;
 pub mod files;
 pub mod gencode;
@@ -11,6 +12,7 @@ pub mod list;
 pub mod own;
 pub mod rename;
 pub mod rewrite;
+pub mod words;
 
 use std::collections::BTreeMap;
 
@@ -41,6 +43,10 @@ pub enum Op {
     Gencode(Box<GencodeOp>),
     /// The same, of any list that statements add flags to.
     AnyGencode(AnyGencodeOp),
+    /// Lists of architectures outside of Python hold the wanted values.
+    Words(words::WordsOp),
+    /// Words that follow each other are gone, or reported.
+    WordsRewrite(Box<words::rewrite::WordsRewrite>),
     /// A snippet stands beside an anchor, once.
     Insert(insert::InsertOp),
 }
@@ -275,6 +281,8 @@ impl Op {
             Op::List(op) => &op.files,
             Op::Gencode(op) => &op.files,
             Op::AnyGencode(op) => &op.files,
+            Op::Words(op) => &op.files,
+            Op::WordsRewrite(op) => &op.files,
             Op::Insert(op) => &op.files,
         }
     }
@@ -283,9 +291,10 @@ impl Op {
     pub fn kind(&self) -> &'static str {
         match self {
             Op::Rename(_) => "rename",
-            Op::Rewrite(_) => "rewrite",
+            Op::Rewrite(_) | Op::WordsRewrite(_) => "rewrite",
             Op::List(op) => op.kind(),
             Op::Gencode(_) | Op::AnyGencode(_) => "gencode",
+            Op::Words(op) => op.kind(),
             Op::Insert(_) => "insert",
         }
     }
@@ -298,6 +307,8 @@ impl Op {
             Op::List(op) => op.parts(),
             Op::Gencode(op) => op.parts(),
             Op::AnyGencode(op) => op.entries.iter().map(|entry| ("entries", entry.text.clone())).collect(),
+            Op::Words(op) => op.parts(),
+            Op::WordsRewrite(op) => op.parts(),
             Op::Insert(op) => vec![("anchor", op.anchor.text.clone()), ("text", op.text.to_string())],
         }
     }
@@ -307,7 +318,8 @@ impl Op {
         match self {
             Op::Rename(op) => plan.outcome = op.outcome(plan),
             Op::Rewrite(op) => plan.outcome = op.outcome(plan),
-            Op::List(_) | Op::Gencode(_) | Op::AnyGencode(_) | Op::Insert(_) => {}
+            Op::List(_) | Op::Gencode(_) | Op::AnyGencode(_) => {}
+            Op::Words(_) | Op::WordsRewrite(_) | Op::Insert(_) => {}
         }
     }
 
@@ -322,6 +334,8 @@ impl Op {
             Op::List(op) => op.plan(sources, aim),
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::AnyGencode(op) => op.plan(sources, aim),
+            Op::Words(op) => op.plan(sources, aim),
+            Op::WordsRewrite(op) => op.plan(sources),
             Op::Insert(op) => op.plan(sources),
         }
     }
@@ -339,10 +353,14 @@ impl Op {
             Op::Gencode(_) => true,
             Op::AnyGencode(op) => op.may_hold(bytes),
             Op::List(op) => op.may_hold(bytes),
-            Op::Rename(_) | Op::Rewrite(_) | Op::Insert(_) => false,
+            Op::Words(_) => true,
+            Op::Rename(_) | Op::Rewrite(_) | Op::WordsRewrite(_) | Op::Insert(_) => false,
         };
         if !sources.get(path).is_some_and(|bytes| may_hold(bytes)) {
             return Vec::new();
+        }
+        if let Op::Words(op) = self {
+            return op.compiled(sources, path, (toolkits, aim));
         }
         match (self, sources.parsed(path)) {
             (Op::Gencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),

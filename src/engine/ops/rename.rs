@@ -2,7 +2,6 @@
 //!
 //! Places come from the census of the name, never from a parse: every occurrence is edited, or left with a reason.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::engine::pattern::Pattern;
 use crate::engine::source::Sources;
 use crate::engine::syntax::census::{Census, Name, Occurrence, Place};
 use crate::engine::syntax::passes::{Macro, Number, Passes};
-use crate::engine::syntax::{DeadCode, Language, style};
+use crate::engine::syntax::{DeadCode, Language};
 
 /// A name that another replaces, in call, type and declaration positions.
 #[derive(Debug, Clone)]
@@ -148,7 +147,6 @@ impl RenameOp {
                 }
             }
         }
-        edits.merge(continuations(&edits, file.bytes)).map_err(failed)?;
         Ok(edits)
     }
 
@@ -213,28 +211,6 @@ impl Counted<'_> {
     fn left(&self, at: usize, why: &str, open: bool) -> Left {
         Left { site: Site::of(self.path, self.bytes, at), why: why.to_string(), open }
     }
-}
-
-/// Edits of the blanks before the `\` of edited lines, which keep it in its column where that is aligned.
-fn continuations(edits: &Edits, bytes: &[u8]) -> Edits {
-    let mut growth: BTreeMap<usize, isize> = BTreeMap::new();
-    for edit in edits.iter() {
-        let end = style::line_end(bytes, edit.range.end);
-        *growth.entry(end).or_default() += edit.text.len() as isize - edit.range.len() as isize;
-    }
-    let mut kept = Edits::new();
-    for (end, growth) in growth {
-        let line = bytes[..end].trim_ascii_end();
-        let Some(code) = line.strip_suffix(b"\\") else { continue };
-        let blanks = code.len() - code.trim_ascii_end().len();
-        let wanted = blanks.saturating_add_signed(-growth).max(1);
-        if blanks > 1 && code.ends_with(b"  ") && wanted != blanks {
-            let range = code.len() - blanks..code.len();
-            // The ranges are the ends of different lines.
-            let _ = kept.insert(Edit { range, text: vec![b' '; wanted] });
-        }
-    }
-    kept
 }
 
 /// `1 place`, `2 places`.

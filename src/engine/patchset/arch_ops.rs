@@ -13,6 +13,9 @@ impl At<'_> {
     pub(super) fn gencode(self, spec: &GencodeSpec) -> Result<Op, LoadError> {
         let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
         let files = self.files(&globs)?;
+        if spec.within.is_some() {
+            return self.words_gencode(files, spec);
+        }
         let language = self.language(&globs)?;
         match (&spec.entry, spec.entries.as_slice(), spec.elements.as_slice()) {
             (Some(entry), [], []) => {
@@ -48,6 +51,9 @@ impl At<'_> {
     pub(super) fn list(self, spec: &ListSpec) -> Result<Op, LoadError> {
         let globs: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
         let files = self.files(&globs)?;
+        if spec.within.is_some() {
+            return self.words_list(files, spec);
+        }
         let by_structure = ![&spec.torch, &spec.each, &spec.find].into_iter().all(Vec::is_empty);
         let which = match &spec.name {
             Some(name) if !by_structure => Which::Named(name.clone()),

@@ -198,6 +198,7 @@ impl Texts {
             references: spec.references,
             wanted,
             replaced_by: text.origin.clone().filter(|_| text.replaces),
+            text: text.toml.clone(),
         })
     }
 
@@ -230,7 +231,7 @@ impl At<'_> {
         text.as_ref().map(|text| self.parse(key, text)).transpose()
     }
 
-    fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
+    pub(super) fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
         RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong(key, error))
     }
 
@@ -423,6 +424,9 @@ impl At<'_> {
     fn rewrite(self, spec: &RewriteSpec, all: &[String]) -> Result<Op, LoadError> {
         let own: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
         let globs = if own.is_empty() { all.to_vec() } else { own };
+        if spec.within.is_some() {
+            return self.words_rewrite(&globs, spec);
+        }
         let language = self.language(&globs)?;
         let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));

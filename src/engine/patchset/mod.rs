@@ -3,6 +3,7 @@
 mod arch_ops;
 pub mod bind;
 pub mod load;
+mod load_words;
 pub mod schema;
 pub mod select;
 pub mod shipped;
@@ -122,6 +123,8 @@ pub struct Patch {
     pub ops: Vec<PatchOp>,
     /// The folder or file that replaced a shipped patch of the same id.
     pub replaced_by: Option<String>,
+    /// The text of its file, by which two versions of a patch can be told apart.
+    pub text: String,
 }
 
 /// By what a patch is chosen.

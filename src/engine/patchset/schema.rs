@@ -179,6 +179,14 @@ pub struct NeededSpec {
     pub packages: BTreeMap<String, String>,
 }
 
+/// `in`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Within {
+    /// As words with blanks between them: CMake, makefiles, shell scripts, Dockerfiles.
+    Words,
+}
+
 /// `[[gencode]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -186,6 +194,9 @@ pub struct GencodeSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
     /// The build file; or `paths`.
     pub file: Option<String>,
     /// Globs; or `file`.
@@ -212,6 +223,9 @@ pub struct ListSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
     /// The file; or `paths`.
     pub file: Option<String>,
     /// The variable that holds it.
@@ -219,7 +233,10 @@ pub struct ListSpec {
     /// Globs; or `file`.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Code around a list, `$ARCHES`, that PyTorch reads and checks.
+    /// In words: several variables; `*` at the start stands for anything.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Code around a list, `$ARCHES`, that PyTorch reads and checks; in words: the variables that it reads.
     #[serde(default)]
     pub torch: Vec<String>,
     /// What stands before a value in a string that a loop fills with each of a list.
@@ -269,6 +286,9 @@ pub struct RewriteSpec {
     /// For which releases; empty: all.
     #[serde(default)]
     pub tags: String,
+    /// How the files are read.
+    #[serde(rename = "in")]
+    pub within: Option<Within>,
     /// For which environment.
     pub needed: Option<NeededSpec>,
     /// Lands together with the others of this name.

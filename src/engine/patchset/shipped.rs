@@ -9,7 +9,7 @@ static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/patchsets");
 /// The texts of the shipped patch sets.
 pub fn texts() -> Texts {
     let mut texts = Texts::default();
-    let sets = FOLDER.dirs().filter(|set| set.path().to_str() != Some("catalogue"));
+    let sets = FOLDER.dirs().filter(|set| !matches!(set.path().to_str(), Some("catalogue" | "diagnose")));
     for file in sets.flat_map(Dir::files) {
         if let (Some(path), Some(toml)) = (file.path().to_str(), file.contents_utf8())
             && path.ends_with(".toml")

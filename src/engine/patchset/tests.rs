@@ -25,9 +25,9 @@ fn fault(upstream: &str, patch: &str) -> String {
 fn mistakes_are_pointed_at() {
     let ops = "[[list]]\nfile = 'setup.py'\nname = 'A'\n";
     assert_eq!(fault(UPSTREAM, &format!("{PATCH}{ops}")), "");
-    let unknown = fault(UPSTREAM, &format!("{PATCH}[[list]]\nfile = 'setup.py'\nnames = 'A'\n"));
+    let unknown = fault(UPSTREAM, &format!("{PATCH}[[list]]\nfile = 'setup.py'\nnam = 'A'\n"));
     assert!(
-        unknown.contains("line 7, column 1") && unknown.contains("expected one of `tags`, `file`, `name`"),
+        unknown.contains("line 7, column 1") && unknown.contains("expected one of `tags`, `in`, `file`"),
         "{unknown}"
     );
     assert!(unknown.contains("/private/x/p.toml"), "{unknown}");
@@ -78,4 +78,24 @@ fn the_fallback_has_a_form_of_its_own() {
     texts.insert("second/upstream.toml", "fallback = true\nfloor = '11.0'\npatches = []\n", None);
     let second = texts.load().expect_err("two of them").to_string();
     assert!(second.contains("second/upstream.toml: `fallback`"), "{second}");
+}
+
+#[test]
+fn files_of_words_have_keys_of_their_own() {
+    let words = |op: &str| fault(UPSTREAM, &format!("{PATCH}{op}"));
+    assert_eq!(words("[[list]]\nin = 'words'\npaths = ['**/*.sh']\nnames = ['A', '*_B']\n"), "");
+    assert_eq!(words("[[gencode]]\nin = 'words'\npaths = ['**/*.sh']\n"), "");
+    let rewrite = "[[rewrite]]\nin = 'words'\npaths = ['**/*.sh']\nfind = ['-std=c++$OLD']\n";
+    assert_eq!(words(&format!("{rewrite}where.OLD.regex = '^14$'\nreplace = '-std=c++17'\n")), "");
+    assert!(words(&format!("{rewrite}where.NEW.regex = '^14$'\n")).contains("`find` has no `$NEW`"));
+    assert!(words(&format!("{rewrite}replace = '$X'\n")).contains("`replace` is wrong: `find` has no `$X`"));
+    assert!(words(&format!("{rewrite}expect = '1'\n")).contains("of words only"));
+    assert!(words("[[list]]\nin = 'words'\npaths = ['**/*.sh']\n").contains("a list in words has a name"));
+    assert!(words("[[gencode]]\nin = 'words'\npaths = ['a.sh']\nentry = 'x'\n").contains("only `paths`"));
+    assert!(
+        words("[[list]]\nin = 'text'\nfile = 'a'\n").contains("unknown variant `text`, expected `words`")
+    );
+    assert!(
+        words("[[list]]\nin = 'words'\nfile = 'a'\nname = 'A'\nfind = ['x']\n").contains("of words only")
+    );
 }

@@ -130,11 +130,12 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
     match language {
         Language::Python if elements => vec![frame("[", "]", "list", Take::Children)],
         Language::Python => vec![frame("", "\n", "module", Take::Expression)],
+        Language::Cmake => vec![frame("", "\n", "source_file", Take::Expression)],
         Language::Cpp if elements => {
             vec![frame("void f() { x = {", "}; }", "initializer_list", Take::Children)]
         }
         Language::Cpp if bases => vec![frame("struct S ", " {};", "base_class_clause", Take::Whole)],
-        Language::Cpp if text.ends_with(';') || text.ends_with('}') => {
+        Language::Cpp if text.ends_with([';', '}']) || ends_in_directive(text) => {
             vec![
                 frame("void f() {\n", "\n}", "compound_statement", Take::Children),
                 frame("", "\n", "translation_unit", Take::Children),
@@ -147,6 +148,11 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
             ]
         }
     }
+}
+
+/// Whether the last line of a text is a directive, as `#endif` is.
+fn ends_in_directive(text: &str) -> bool {
+    text.lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'))
 }
 
 impl Frame {

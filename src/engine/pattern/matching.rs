@@ -238,6 +238,17 @@ fn takes_many(node: &PatternNode, name: &str) -> bool {
     }
 }
 
+/// The children that a pattern must account for: what the grammar could not read is among them.
+fn all_of(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut children = significant_children(node);
+    if node.has_error() {
+        let mut cursor = node.walk();
+        children.extend(node.children(&mut cursor).filter(|child| child.is_error() && child.is_extra()));
+        children.sort_by_key(Node::start_byte);
+    }
+    children
+}
+
 /// Every way in which a pattern matches at a node, given what is bound.
 fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
     let fits = match pattern {
@@ -255,9 +266,7 @@ fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bi
             bindings.with(name, parsed, node.byte_range()).into_iter().collect()
         }
         (PatternNode::Literal(pieces), Some(content)) => match_pieces(pieces, content, parsed, bindings),
-        (PatternNode::Branch { children, .. }, _) => {
-            match_list(children, &significant_children(node), parsed, bindings)
-        }
+        (PatternNode::Branch { children, .. }, _) => match_list(children, &all_of(node), parsed, bindings),
         (PatternNode::Leaf { .. } | PatternNode::Literal(_), _) => vec![bindings.clone()],
     }
 }

@@ -100,7 +100,7 @@ impl Texts<'_> {
         }
     }
 
-    /// The new white space stands only where the old text has none. Nothing stands before a new `.`, nor behind a new `(`.
+    /// The new white space stands only where the old text has none. Nothing stands before a new `.`, nor behind a new `(` or `!`.
     fn replacement(&self, old: Range<usize>, new: Range<usize>) -> Edit {
         let gap = |old_token, new_token| {
             if self.old_gap(old_token).is_empty() { self.new_gap(new_token) } else { "" }
@@ -113,7 +113,7 @@ impl Texts<'_> {
             if joins && bare(token) == self.old_gap(token).len() { bare(token) } else { 0 }
         };
         let start = self.old[old.start].range.start - within(old.start, text.starts_with(['.', ')']));
-        let end = self.old[old.end - 1].range.end + within(old.end, text.ends_with(['.', '(']));
+        let end = self.old[old.end - 1].range.end + within(old.end, text.ends_with(['.', '(', '!']));
         Edit { range: start..end, text: format!("{before}{text}{after}").into() }
     }
 
@@ -152,6 +152,7 @@ impl Texts<'_> {
             () if broken(after) => after,
             () => self.new_gap(new_next).as_bytes(),
         };
+        let kept = if old.start == 0 { kept.trim_ascii_start() } else { kept };
         Edit { range: start..end, text: kept.to_vec() }
     }
 }
@@ -254,6 +255,7 @@ mod tests {
         assert_eq!(turned("T *s = g();", "").0, "");
         assert_eq!(turned("a.t() == b.t()", "a.o().same(b.o())").0, "a.o().same(b.o())");
         assert_eq!(turned("f( 'a' )", "f(\"b\")").0, "f( \"b\" )");
+        assert_eq!(turned("a and not b", "a and !b").0, "a and !b");
     }
 
     #[test]
@@ -275,7 +277,7 @@ mod tests {
     fn a_line_that_goes_at_an_end_of_the_match_leaves_no_blank_line() {
         assert_eq!(turned("t = A;\n    return t(x);", "return B(x);").0, "return B(x);");
         assert_eq!(turned("f();\n    g();", "f();").0, "f();");
-        assert_eq!(turned("f();  // why\n  g();", "g();").0, "  // why\n  g();");
+        assert_eq!(turned("f();  // why\n  g();", "g();").0, "// why\n  g();");
     }
 
     proptest::proptest! {

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
-use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, include};
+use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation, include};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
+use super::syntax::Language;
 use super::tag::SourceVersion;
 use unit::Held;
 
@@ -163,6 +164,7 @@ fn plan_patch(
         .into_iter()
         .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
+            keep_columns(&path, &before, &mut edits);
             include::add(&before, &mut edits, &includes, aim.passes);
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
@@ -183,6 +185,16 @@ fn plan_patch(
         before: sources.clone(),
         after,
     })
+}
+
+/// In C++ the `\\` that continues a line stays in its column.
+fn keep_columns(path: &str, before: &[u8], edits: &mut Edits) {
+    if Language::of_path(path) == Some(Language::Cpp) {
+        for kept in continuation::kept_columns(edits, before).iter() {
+            // An edit that reaches to the `\\` has said what stands there.
+            let _ = edits.insert(kept.clone());
+        }
+    }
 }
 
 /// The ops of a patch with their plans, and those that do not fit.

@@ -15,13 +15,18 @@ pub enum Language {
     Python,
     /// C++ and CUDA: `.cpp .cc .cu .cuh .h .hpp …`
     Cpp,
+    /// `CMakeLists.txt`, `.cmake`
+    Cmake,
 }
 
 impl Language {
     /// By the ending of a path; `None` where no grammar reads it.
     pub fn of_path(path: &str) -> Option<Self> {
-        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        let name = path.rsplit('/').next()?;
+        let (_, ending) = name.rsplit_once('.')?;
         match ending {
+            "cmake" => Some(Self::Cmake),
+            "txt" if name == "CMakeLists.txt" => Some(Self::Cmake),
             "py" | "pyi" => Some(Self::Python),
             "cpp" | "cc" | "cxx" | "c" | "cu" | "cuh" | "h" | "hh" | "hpp" | "hxx" | "inl" => Some(Self::Cpp),
             _ => None,
@@ -32,13 +37,14 @@ impl Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE.into(),
             Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
+            Self::Cmake => tree_sitter_cmake::LANGUAGE.into(),
         }
     }
 
     /// What begins a comment that goes to the end of the line.
     pub fn line_comment(self) -> &'static str {
         match self {
-            Self::Python => "#",
+            Self::Python | Self::Cmake => "#",
             Self::Cpp => "//",
         }
     }
@@ -122,6 +128,7 @@ impl Parsed {
     pub fn dead_code(&self, passes: &Passes) -> DeadCode {
         match self.language {
             Language::Python => choices::dead_code(self, passes),
+            Language::Cmake => DeadCode::default(),
             Language::Cpp => DeadCode::of(&self.bytes, passes),
         }
     }
@@ -225,12 +232,11 @@ pub fn ancestors(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     std::iter::successors(node.parent(), Node::parent)
 }
 
-/// The children that are neither comments nor missing; commas are left out. What the grammar could not read counts.
+/// The children that are neither comments nor missing; commas are left out, and so is what the grammar could not read.
 pub fn significant_children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     let children = node.children(&mut cursor);
-    let counts = |child: &Node<'_>| child.is_error() || !(child.is_extra() || child.is_missing());
-    children.filter(|child| counts(child) && child.kind() != ",").collect()
+    children.filter(|child| !child.is_extra() && !child.is_missing() && child.kind() != ",").collect()
 }
 
 #[cfg(test)]
@@ -267,6 +273,8 @@ mod tests {
     fn languages_go_by_the_ending() {
         assert_eq!(Language::of_path("csrc/a.b/scan.cuh"), Some(Language::Cpp));
         assert_eq!(Language::of_path("setup.py"), Some(Language::Python));
+        assert_eq!(Language::of_path("csrc/CMakeLists.txt"), Some(Language::Cmake));
+        assert_eq!(Language::of_path("requirements.txt"), None);
         assert_eq!(Language::of_path("a.py/Makefile"), None);
     }
 }

@@ -18,6 +18,7 @@ pub mod style;
 pub mod tokens;
 pub mod types;
 pub mod versions;
+pub mod words;
 
 pub use branches::DeadCode;
 pub use language::{Language, Parsed};

@@ -36,7 +36,7 @@ impl Reading {
     /// Parses a text.
     pub fn new(language: Language, text: &[u8]) -> Option<Self> {
         match language {
-            Language::Python => Some(Self::plain(language.parser().parse(text, None)?)),
+            Language::Python | Language::Cmake => Some(Self::plain(language.parser().parse(text, None)?)),
             Language::Cpp => Self::of_cpp(text),
         }
     }

@@ -6,7 +6,7 @@ mod place;
 mod reach;
 mod read;
 mod render;
-mod settle;
+pub(super) mod settle;
 mod strays;
 mod tree;
 pub(super) mod worlds;

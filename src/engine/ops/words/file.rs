@@ -1,0 +1,206 @@
+//! A build file and its lists of architectures.
+
+use std::collections::BTreeMap;
+
+use super::group::{self, Group};
+use super::items::{self, Item};
+use super::outline::{Outline, Sequence};
+use super::pen::Pen;
+use super::settle::{Law, Settled};
+use super::{Lists, Names};
+use crate::engine::arch::{Code, parse_codes};
+use crate::engine::catalogue::Catalogue;
+use crate::engine::edit::{Edits, Overlap};
+use crate::engine::ops::Site;
+use crate::engine::ops::gencode::Compiled;
+use crate::engine::ops::gencode::settle::labels;
+use crate::engine::ops::gencode::worlds::{Truth, World};
+use crate::engine::source::line_of;
+use crate::engine::syntax::words::Word;
+use crate::engine::toolkit::Toolkit;
+
+/// A build file, read for an op.
+pub struct BuildFile<'a> {
+    path: &'a str,
+    bytes: &'a [u8],
+    outline: Outline,
+    items: Vec<Item>,
+    groups: Vec<Group>,
+}
+
+/// What is done to a build file.
+pub struct FilePlan {
+    /// Nothing where the law holds.
+    pub edits: Edits,
+    /// Where its lists begin.
+    pub sites: Vec<Site>,
+    /// What changes, in words.
+    pub how: Vec<String>,
+    /// What a person should look at.
+    pub reported: Vec<String>,
+}
+
+/// The elements of all lists of these names; their words are split where commas stand between them.
+fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<Item> {
+    let known = |name: &str| catalogue.named(name).map(<[Code]>::to_vec);
+    let held: Vec<(usize, usize)> = outline.sequences.iter().filter_map(|one| one.holder).collect();
+    let is_meant = |one: &Sequence| {
+        one.name.as_ref().is_some_and(|name| is_named(name, &names.torch) || is_named(name, &names.others))
+    };
+    let meant = outline.sequences.iter().enumerate();
+    let meant = meant.filter(|(_, one)| is_meant(one) && !items::is_printed(one, outline)).map(|(at, _)| at);
+    let mut items = Vec::new();
+    for at in meant.collect::<Vec<usize>>() {
+        let sequence = &mut outline.sequences[at];
+        sequence.words = items::split(&sequence.words);
+        let own = items::elements(at, sequence, &known).into_iter();
+        items.extend(own.filter(|item| !held.contains(&(at, item.words.start))));
+    }
+    items
+}
+
+fn is_named(name: &str, names: &[String]) -> bool {
+    names.iter().any(|wanted| wanted.strip_prefix('*').map_or(name == wanted, |end| name.ends_with(end)))
+}
+
+/// What is to be said of a list that would lose everything, and stays.
+fn emptied(place: &str, law: &Law<'_>) -> String {
+    let cuda: Vec<String> = law.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
+    match cuda.is_empty() || !law.wish.is_empty() {
+        true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
+        false => {
+            format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and "))
+        }
+    }
+}
+
+/// Whether a text names an architecture as flags do.
+fn names_one(text: &str) -> bool {
+    ["arch=compute_", "arch=sm_"].iter().any(|before| {
+        let behind = text.split(before).skip(1);
+        behind.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// Whether a word is an architecture as PyTorch writes it.
+fn is_dotted(word: &Word) -> bool {
+    word.text.contains('.') && parse_codes(&word.text).is_ok()
+}
+
+/// What changes, in words.
+fn told(settled: &Settled) -> Option<String> {
+    let phrase = |verb: &str, codes: &[Code]| {
+        (!codes.is_empty()).then(|| format!("{verb} {}", labels(codes.to_vec())))
+    };
+    let phrases = [phrase("drops", &settled.dropped), phrase("adds", &settled.added)];
+    let told: Vec<String> = phrases.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+impl<'a> BuildFile<'a> {
+    /// Reads the lists that are meant.
+    pub fn new(
+        (path, bytes): (&'a str, &'a [u8]),
+        mut outline: Outline,
+        what: &Lists,
+        catalogue: &Catalogue,
+    ) -> Self {
+        let (items, by_torch): (Vec<Item>, &[String]) = match what {
+            Lists::Flags => (items::flags(&outline, bytes), &[]),
+            Lists::Named(names) => (elements(&mut outline, names, catalogue), &names.torch),
+        };
+        let groups = group::groups(&outline, &items, &|name| is_named(name, by_torch));
+        Self { path, bytes, outline, items, groups }
+    }
+
+    /// What makes the law hold for its lists.
+    pub fn plan(&self, law: &Law<'_>) -> Result<FilePlan, Overlap> {
+        let mut pen = Pen::new(self.bytes, &self.outline, &self.items, law.catalogue);
+        let (mut sites, mut how, mut reported) = (Vec::new(), Vec::new(), Vec::new());
+        let settled = group::settle(&self.groups, &self.outline, &self.items, law);
+        for (group, settled) in self.groups.iter().zip(settled) {
+            let place = self.place(group);
+            sites.push(Site::of(self.path, self.bytes, self.start(group)));
+            let Some(settled) = settled else {
+                reported.push(emptied(&place, law));
+                continue;
+            };
+            pen.write(group, &settled);
+            how.extend(told(&settled).map(|told| format!("{place}: {told}")));
+            reported.extend(settled.reported.iter().map(|fact| format!("{place}: {fact}")));
+        }
+        Ok(FilePlan { edits: pen.edits()?, sites, how, reported })
+    }
+
+    /// Where a list begins.
+    fn start(&self, group: &Group) -> usize {
+        let item = &self.items[group.items[0]];
+        self.outline.sequences[item.sequence].words[item.words.start].range.start
+    }
+
+    /// How messages name a list.
+    fn place(&self, group: &Group) -> String {
+        match &group.name {
+            Some(name) => format!("`{name}` of {}", self.path),
+            None => format!("{} line {}", self.path, line_of(self.bytes, self.start(group))),
+        }
+    }
+
+    /// What was seen and is left.
+    pub fn strays(&self, what: &Lists) -> Vec<String> {
+        match what {
+            Lists::Flags => self.stray_flags(),
+            Lists::Named(_) => self.lists_of_kernels(),
+        }
+    }
+
+    /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.
+    fn stray_flags(&self) -> Vec<String> {
+        let sequences = self.outline.sequences.iter().enumerate();
+        let words = sequences.flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
+        let is_read = |at: usize, word: usize| {
+            self.items.iter().any(|item| item.sequence == at && item.words.contains(&word))
+                || self.outline.sequences.iter().any(|one| one.holder == Some((at, word)))
+                || self.outline.sequences[at].holder.is_some_and(|(holder, word)| {
+                    self.items.iter().any(|item| item.sequence == holder && item.words.contains(&word))
+                })
+        };
+        let strays = words.filter(|(at, (word, read))| names_one(&read.text) && !is_read(*at, *word));
+        let told = |(_, (_, word)): (usize, (usize, &Word))| {
+            let line = line_of(self.bytes, word.range.start);
+            format!("{} line {line} is not understood and left: {}", self.path, word.text)
+        };
+        strays.map(told).collect()
+    }
+
+    /// Lists of architectures that are handed to a function of the project itself.
+    fn lists_of_kernels(&self) -> Vec<String> {
+        let mut handed: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let strings = self.outline.sequences.iter().filter(|one| one.name.is_none() && self.outline.is_cmake);
+        for string in strings.filter(|one| one.words.iter().all(is_dotted)) {
+            let Some((holder, _)) = string.holder else { continue };
+            let first = self.outline.sequences[holder].words.first();
+            if first.is_some_and(|word| word.text.contains("ARCH")) {
+                let line = line_of(self.bytes, string.words[0].range.start);
+                handed.entry(&string.owner).or_default().push(line.to_string());
+            }
+        }
+        let told = |(function, lines): (&str, Vec<String>)| {
+            let why = "they may say what a kernel can run on";
+            format!("{}: lists given to {function} are left, {why}: line {}", self.path, lines.join(", "))
+        };
+        handed.into_iter().map(told).collect()
+    }
+
+    /// What a toolkit is given by the lists of the file.
+    pub fn given(&self, toolkit: Toolkit, law: &Law<'_>) -> Vec<Compiled> {
+        let world = law.worlds.position(World::Cuda(toolkit));
+        let items = self.groups.iter().flat_map(|group| group.items.iter().map(|at| &self.items[*at]));
+        let reached = items.filter(|item| {
+            let block = self.outline.sequences[item.sequence].block;
+            world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
+        });
+        let parts = reached.flat_map(|item| item.parts.iter().cloned());
+        parts.map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode }).collect()
+    }
+}

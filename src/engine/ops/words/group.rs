@@ -1,0 +1,138 @@
+//! Which entries of a file make one list: those of a command, or those that a variable gathers.
+
+use super::items::{Item, Notation, Spelling};
+use super::outline::Outline;
+use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
+use crate::engine::arch::{Code, Gencode};
+use crate::engine::ops::gencode::worlds::Presence;
+
+/// A list of architectures of a file.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its entries, by their place among the items of the file.
+    pub items: Vec<usize>,
+    /// The variable, where it has one.
+    pub name: Option<String>,
+    /// What tells it from other lists of the file that may hold together with it.
+    key: (Option<String>, String, usize),
+    /// The command that the last entry stands in.
+    command: usize,
+    /// The block that all of it lies in.
+    home: usize,
+    /// Whether PyTorch checks it.
+    by_torch: bool,
+}
+
+/// Puts the items of a file into lists. A command that gives a variable a new value begins another list.
+pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, sequence) in outline.sequences.iter().enumerate() {
+        let own = items.iter().enumerate().filter(|(_, item)| item.sequence == at).map(|(item, _)| item);
+        let own: Vec<usize> = own.collect();
+        if own.is_empty() && !sequence.resets {
+            continue;
+        }
+        let command = sequence.command.start;
+        let apart = if sequence.name.is_some() { 0 } else { command };
+        let key = (sequence.name.clone(), sequence.owner.clone(), apart);
+        let open = groups.iter_mut().rfind(|group| group.key == key).filter(|group| {
+            let goes_on = !sequence.resets && outline.is_within(sequence.block, group.home);
+            group.command == command || goes_on
+        });
+        match open {
+            Some(group) => {
+                group.items.extend(own);
+                group.command = command;
+            }
+            None => {
+                let (name, home) = (sequence.name.clone(), sequence.block);
+                let by_torch = name.as_ref().is_some_and(|name| by_torch(name));
+                groups.push(Group { items: own, name, key, command, home, by_torch });
+            }
+        }
+    }
+    groups.retain(|group| group.items.iter().any(|at| !items[*at].parts.is_empty()));
+    groups
+}
+
+/// Settles all lists of a file; `None` for one of which nothing would be left.
+pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>) -> Vec<Option<Settled>> {
+    let blocks: Vec<Presence> = outline.blocks.iter().map(|block| block.presence.clone()).collect();
+    let lists: Vec<List<'_>> = groups.iter().map(|group| group.list(outline, items, &blocks)).collect();
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|at| !blocks[groups[*at].home].every_toolkit());
+    let mut settled: Vec<Option<Option<Settled>>> = vec![None; groups.len()];
+    for at in order {
+        let is_beside = |other: &usize| {
+            let other = &groups[*other];
+            other.key == groups[at].key && other.home != groups[at].home
+        };
+        let others: Vec<usize> = (0..groups.len()).filter(is_beside).collect();
+        let elsewhere = |code: Code| {
+            let given = others.iter().map(|other| {
+                given(&lists[*other], settled[*other].as_ref().and_then(Option::as_ref), code, law)
+            });
+            given.fold(law.worlds.nowhere(), |all, presence| all.or(&presence))
+        };
+        let one = lists[at].settle(law, &elsewhere);
+        settled[at] = Some(one);
+    }
+    settled.into_iter().map(Option::flatten).collect()
+}
+
+/// Where a list certainly gives a result, settled or not.
+fn given(list: &List<'_>, settled: Option<&Settled>, code: Code, law: &Law<'_>) -> Presence {
+    let serves = |parts: &[Gencode]| parts.iter().any(|part| part.codes.iter().any(|own| own.serves(code)));
+    let kept =
+        list.entries.iter().enumerate().filter(|(at, entry)| match settled.map(|one| &one.fates[*at]) {
+            Some(Fate::Goes) => false,
+            Some(Fate::Becomes(parts)) => serves(parts),
+            Some(Fate::Stays) | None => serves(&entry.parts),
+        });
+    let added = settled.into_iter().flat_map(|one| &one.additions).filter(|one| serves(&one.parts));
+    let kept = kept.map(|(_, entry)| list.blocks[entry.block].clone());
+    let reached = kept.chain(added.map(|one| list.reach(one, law)));
+    reached.fold(law.worlds.nowhere(), |all, presence| all.or(&presence.certain()))
+}
+
+impl Group {
+    /// The list that the law is settled for.
+    pub fn list<'a>(&self, outline: &Outline, items: &[Item], blocks: &'a [Presence]) -> List<'a> {
+        let own = || self.items.iter().map(|at| &items[*at]);
+        let entry =
+            |item: &Item| Entry { parts: item.parts.clone(), block: outline.sequences[item.sequence].block };
+        let single =
+            matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
+        let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
+        let guards = self.guards(outline, items);
+        let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
+        List { entries, blocks, home, guards, ptx, single, by_torch }
+    }
+
+    /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.
+    fn guards(&self, outline: &Outline, items: &[Item]) -> Vec<(usize, usize)> {
+        let sole = self.items.iter().map(|at| &items[*at]).filter(|item| outline.is_sole(item));
+        let mut blocks: Vec<usize> = sole.map(|item| outline.sequences[item.sequence].block).collect();
+        blocks.dedup();
+        let guarded = blocks.into_iter().filter(|block| outline.blocks[*block].guard.is_some());
+        guarded.map(|block| (block, outline.blocks[block].parent)).collect()
+    }
+}
+
+/// How a list says PTX, judged by how it is written.
+fn ptx<'a>(mut items: impl Iterator<Item = &'a Item>, is_cmake: bool) -> Ptx {
+    let notations: Vec<Notation> = items
+        .by_ref()
+        .filter_map(|item| match item.spelling {
+            Spelling::Element(notation) => Some(notation),
+            _ => None,
+        })
+        .collect();
+    let has = |notation| notations.contains(&notation);
+    match () {
+        () if has(Notation::Dotted) || has(Notation::Name) => Ptx::Joined,
+        () if has(Notation::Suffixed) || has(Notation::Prefixed) || notations.is_empty() => Ptx::Apart,
+        () if is_cmake => Ptx::Implied,
+        () => Ptx::Unsaid,
+    }
+}

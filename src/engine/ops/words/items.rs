@@ -1,0 +1,195 @@
+//! The entries of lists as they are spelt: nvcc's flags, and the elements of named lists.
+
+use std::ops::Range;
+
+use super::outline::{Outline, Sequence};
+use crate::engine::arch::{Arch, Code, Gencode, parse_codes};
+use crate::engine::syntax::words::Word;
+
+/// An entry of a list of architectures, and how it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The sequence that holds it.
+    pub sequence: usize,
+    /// Its words there.
+    pub words: Range<usize>,
+    /// What it compiles, one result each; nothing for what is not understood.
+    pub parts: Vec<Gencode>,
+    /// How it is written.
+    pub spelling: Spelling,
+}
+
+/// How an entry is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spelling {
+    /// `-gencode arch=compute_90,code=sm_90`, `--generate-code=…`; the bytes of the value.
+    Gencode(Range<usize>),
+    /// `-arch=sm_90`; the bytes of the value.
+    Arch(Range<usize>),
+    /// An element of a list.
+    Element(Notation),
+    /// A word of a list that is no architecture, such as `${OTHERS}`.
+    Other,
+}
+
+/// How a list writes an architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notation {
+    /// `9.0+PTX`
+    Dotted,
+    /// `90`
+    Number,
+    /// `90-real`, `90-virtual`, which CMake knows.
+    Suffixed,
+    /// `sm_90`, `compute_90`
+    Prefixed,
+    /// `Hopper`, which PyTorch knows.
+    Name,
+}
+
+/// The flags of a file that tell nvcc an architecture.
+pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    for (at, sequence) in outline.sequences.iter().enumerate().filter(|(_, one)| !is_printed(one, outline)) {
+        let read = |item: &&Item| {
+            sequence.holder.is_some_and(|(held, word)| item.sequence == held && item.words.contains(&word))
+        };
+        if items.iter().any(|item| read(&item)) {
+            continue;
+        }
+        let mut word = 0;
+        while word < sequence.words.len() {
+            let found = flag(&sequence.words[word..], bytes);
+            let length = found.as_ref().map_or(1, |(length, _, _)| *length);
+            if let Some((_, parts, spelling)) = found {
+                items.push(Item { sequence: at, words: word..word + length, parts, spelling });
+            }
+            word += length;
+        }
+    }
+    items
+}
+
+/// Whether a command only prints what it holds.
+pub fn is_printed(sequence: &Sequence, outline: &Outline) -> bool {
+    let whole = sequence.holder.and_then(|(holder, _)| outline.sequences.get(holder)).unwrap_or(sequence);
+    whole.words.iter().find(|word| word.text != "RUN").is_some_and(prints)
+}
+
+/// Whether a word is a command that only prints.
+pub fn prints(word: &Word) -> bool {
+    matches!(word.text.trim_start_matches('@'), "echo" | "printf")
+}
+
+/// The flag that words begin with: how many words it has, what it compiles, how it is written.
+fn flag(words: &[Word], bytes: &[u8]) -> Option<(usize, Vec<Gencode>, Spelling)> {
+    let first = words.first()?;
+    let (option, value, holder, length) = match first.text.split_once('=') {
+        Some((option, value)) => (option, value, first, 1),
+        None => (first.text.as_str(), words.get(1)?.text.as_str(), words.get(1)?, 2),
+    };
+    match option {
+        "-gencode" | "--gencode" | "--generate-code" => {
+            let gencode: Gencode = value.parse().ok()?;
+            let place = place(value, holder, bytes)?;
+            Some((length, parts(&gencode), Spelling::Gencode(place)))
+        }
+        "-arch" | "--gpu-architecture" | "--arch" => {
+            let code: Code = value.parse().ok()?;
+            let place = place(value, holder, bytes)?;
+            Some((length, vec![Gencode::of(code)], Spelling::Arch(place)))
+        }
+        _ => None,
+    }
+}
+
+/// Where a value stands in the bytes of its word; nowhere where it is not written as it reads.
+fn place(value: &str, word: &Word, bytes: &[u8]) -> Option<Range<usize>> {
+    let start = memchr::memmem::rfind(&bytes[word.range.clone()], value.as_bytes())? + word.range.start;
+    Some(start..start + value.len())
+}
+
+/// One part for each result of a flag.
+fn parts(gencode: &Gencode) -> Vec<Gencode> {
+    let one = |code: &Code| Gencode { virtual_arch: gencode.virtual_arch, codes: vec![*code] };
+    gencode.codes.iter().map(one).collect()
+}
+
+/// The words of a named list that are lists of their own, split: `75,80`.
+pub fn split(words: &[Word]) -> Vec<Word> {
+    let split = |word: &Word| -> Vec<Word> {
+        let texts: Vec<&str> = word.text.split(',').collect();
+        let is_list = texts.len() > 1 && texts.iter().all(|text| parse_codes(text).is_ok());
+        let starts_inside = word.quoted.first().map_or(word.range.start, |inner| inner.start);
+        if !is_list {
+            return vec![word.clone()];
+        }
+        let mut start = starts_inside;
+        let piece = |text: &&str| {
+            let range = start..start + text.len();
+            start = range.end + 1;
+            Word { range, text: text.to_string(), quoted: Vec::new() }
+        };
+        texts.iter().map(piece).collect()
+    };
+    words.iter().flat_map(split).collect()
+}
+
+/// The elements of a named list; `names` are those that PyTorch knows.
+pub fn elements(at: usize, sequence: &Sequence, names: &dyn Fn(&str) -> Option<Vec<Code>>) -> Vec<Item> {
+    let element = |(word, read): (usize, &Word)| {
+        let known = element(&read.text, names);
+        let (codes, spelling) = known
+            .map_or((Vec::new(), Spelling::Other), |(codes, notation)| (codes, Spelling::Element(notation)));
+        let parts = codes.into_iter().map(Gencode::of).collect();
+        Item { sequence: at, words: word..word + 1, parts, spelling }
+    };
+    let own = |(_, word): &(usize, &Word)| !sequence.is_itself(word);
+    sequence.words.iter().enumerate().filter(own).map(element).collect()
+}
+
+fn element(text: &str, names: &dyn Fn(&str) -> Option<Vec<Code>>) -> Option<(Vec<Code>, Notation)> {
+    if let Some(codes) = names(text) {
+        return Some((codes, Notation::Name));
+    }
+    let suffixed = text.strip_suffix("-real").map(|arch| (arch, false));
+    let suffixed = suffixed.or(text.strip_suffix("-virtual").map(|arch| (arch, true)));
+    if let Some((arch, is_virtual)) = suffixed {
+        let arch: Arch = arch.parse().ok()?;
+        let code = if is_virtual { Code::Ptx(arch) } else { Code::Sass(arch) };
+        return Some((vec![code], Notation::Suffixed));
+    }
+    let notation = match text {
+        _ if text.contains('.') => Notation::Dotted,
+        _ if text.contains('_') => Notation::Prefixed,
+        _ => Notation::Number,
+    };
+    Some((parse_codes(text).ok()?, notation))
+}
+
+impl Notation {
+    /// Results as it writes them; `separator` stands between two architectures.
+    pub fn write(self, parts: &[Gencode], separator: &str) -> String {
+        let codes: Vec<Code> = parts.iter().flat_map(|part| part.codes.iter().copied()).collect();
+        let mut arches: Vec<Arch> = codes.iter().map(Code::arch).collect();
+        arches.dedup();
+        let ptx = |arch: &Arch| codes.contains(&Code::Ptx(*arch));
+        let sass = |arch: &Arch| codes.contains(&Code::Sass(*arch));
+        let one = |arch: &Arch| match self {
+            Notation::Dotted | Notation::Name => arch.capability() + if ptx(arch) { "+PTX" } else { "" },
+            Notation::Number => arch.to_string(),
+            Notation::Suffixed if sass(arch) && ptx(arch) => arch.to_string(),
+            Notation::Suffixed => format!("{arch}-{}", if sass(arch) { "real" } else { "virtual" }),
+            Notation::Prefixed if sass(arch) => Code::Sass(*arch).to_string(),
+            Notation::Prefixed => Code::Ptx(*arch).to_string(),
+        };
+        arches.iter().map(one).collect::<Vec<_>>().join(separator)
+    }
+}
+
+/// The value of a `-gencode` for several results.
+pub fn gencode_value(parts: &[Gencode]) -> Option<String> {
+    let virtual_arch = parts.iter().map(|part| part.virtual_arch).min()?;
+    let codes = parts.iter().flat_map(|part| part.codes.iter().copied()).collect();
+    Some(Gencode { virtual_arch, codes }.to_string())
+}

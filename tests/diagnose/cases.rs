@@ -1,0 +1,128 @@
+//! The rules, one by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mambapatch::engine::patchset::shipped;
+use mambapatch::kernels::diagnose::{Rules, how_to_know};
+use serde::Deserialize;
+
+use crate::{first, told};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Case {
+    rule: String,
+    log: String,
+    facts: Option<String>,
+    #[serde(default)]
+    says: Vec<String>,
+    #[serde(default)]
+    types: Vec<String>,
+    #[serde(default)]
+    not_known: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Cases {
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Reports {
+    report: BTreeMap<String, (String, String)>,
+}
+
+fn cases() -> Vec<Case> {
+    toml::from_str::<Cases>(include_str!("cases.toml")).expect("cases.toml").case
+}
+
+#[test]
+fn each_log_gets_its_cause() {
+    for Case { rule, log, facts, says, types, not_known } in cases() {
+        let diagnosis = told(&log, facts.as_deref());
+        assert_eq!(first(&diagnosis), rule, "{log}");
+        let cause = &diagnosis.causes[0];
+        let text = format!("{} {}", cause.cause, cause.remedy);
+        says.iter().for_each(|part| assert!(text.contains(part), "{part}\n{log}\n{cause:#?}"));
+        let commands = cause.commands.join("\n");
+        types.iter().for_each(|part| assert!(commands.contains(part), "{part}\n{log}\n{cause:#?}"));
+        let missing: Vec<&String> = cause.missing.iter().collect();
+        not_known.iter().for_each(|name| assert!(missing.contains(&name), "{name}\n{log}\n{cause:#?}"));
+        for name in &cause.missing {
+            assert!(
+                how_to_know(name).is_some() || name.contains('.'),
+                "{name} of {rule}: no command tells it"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_rule_has_a_log_and_an_answer_without_any_fact() {
+    let rules = &Rules::shipped().rules;
+    let with_log: BTreeSet<String> = cases().into_iter().map(|case| case.rule).collect();
+    let ids: BTreeSet<String> = rules.iter().map(|rule| rule.id.clone()).collect();
+    assert_eq!(ids, with_log);
+    assert_eq!(ids.len(), rules.len(), "an id stands twice");
+    for case in cases() {
+        let diagnosis = told(&case.log, None);
+        let cause = &diagnosis.causes[0];
+        assert!(!cause.cause.is_empty() && !cause.remedy.is_empty(), "{}: {cause:#?}", case.rule);
+        let nothing_helps = cause.cause.contains("macOS");
+        assert!(nothing_helps || !cause.commands.is_empty(), "{}: {cause:#?}", case.rule);
+    }
+}
+
+#[test]
+fn each_rule_ends_in_a_case_that_always_holds_and_names_patches_that_exist() {
+    let sets = shipped::texts().load().expect("the shipped patch sets load");
+    let patches: BTreeSet<&str> =
+        sets.upstreams.iter().flat_map(|upstream| &upstream.patches).map(|patch| patch.id.as_str()).collect();
+    for rule in &Rules::shipped().rules {
+        let last = rule.cases.last().expect("a case");
+        assert!(last.when.is_empty(), "{}", rule.id);
+        for patch in rule.cases.iter().flat_map(|case| &case.patches) {
+            let exists = patches.iter().any(|id| id == patch || id.ends_with(&format!("/{patch}")));
+            assert!(exists, "{}: {patch}", rule.id);
+        }
+        for refined in &rule.refines {
+            assert!(
+                Rules::shipped().rules.iter().any(|other| other.id == *refined),
+                "{}: {refined}",
+                rule.id
+            );
+        }
+    }
+}
+
+#[test]
+fn harmless_lines_match_nothing() {
+    let log = include_str!("harmless.log");
+    for line in log.lines() {
+        let diagnosis = told(line, None);
+        assert!(diagnosis.causes.is_empty(), "{line}\n{:#?}", diagnosis.causes);
+    }
+    let diagnosis = told(log, None);
+    assert!(diagnosis.causes.is_empty(), "{:#?}", diagnosis.causes);
+}
+
+#[test]
+fn public_reports_get_their_cause() {
+    let reports: Reports = toml::from_str(include_str!("reports.toml")).expect("reports.toml");
+    for (report, (rule, log)) in &reports.report {
+        assert_eq!(first(&told(log, None)), rule, "{report}: {log}");
+    }
+    let quoted: BTreeSet<&String> = reports.report.keys().collect();
+    println!("{} reports", quoted.len());
+    assert!(quoted.len() >= 80);
+}
+
+#[test]
+fn what_was_said_first_counts_within_a_rank_and_the_rest_follows() {
+    let log = "ninja: build stopped: subcommand failed.\n\
+               a.cu(4): error: namespace \"cub\" has no member \"LaneId\"\n\
+               error: #error C++20 or later compatible compiler is required to use ATen.\n\
+               RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
+    let ids: Vec<String> = told(log, None).causes.into_iter().map(|cause| cause.id).collect();
+    assert_eq!(ids, ["D19", "D17", "D03", "D12"]);
+}

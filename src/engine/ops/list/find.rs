@@ -92,9 +92,7 @@ pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
     let file = File::new(parsed, aim);
     let mut found = InFile::default();
     for one in lists.torch.iter().flat_map(|pattern| pattern.find_all(parsed)) {
-        if let Some((node, _)) = file.literal_in(&one) {
-            found.push(file.bare(node, Reader::Torch));
-        }
+        file.of_torch(&one, &mut found);
     }
     if lists.is_in_build_code(&parsed.bytes) {
         file.of_loops(lists, &mut found);
@@ -156,6 +154,24 @@ impl<'a> File<'a> {
         Holder { name, container, elements, toolkits, reader, prunes, uncertain }
     }
 
+    /// A list that PyTorch reads; names of generations and the like are a matter for a person.
+    fn of_torch(&self, one: &Match, found: &mut InFile) {
+        let line = line_of(&self.parsed.bytes, one.range.start);
+        match self.origin_in(one) {
+            Some(Origin::Literal { node, .. }) if self.names_arches(node) => {
+                found.push(self.bare(node, Reader::Torch));
+            }
+            Some(Origin::Literal { node, .. }) if !self.bare_elements(node).is_empty() => {
+                let text = self.parsed.text(node);
+                found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
+            }
+            Some(origin @ Origin::Machine) => {
+                found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed)));
+            }
+            _ => {}
+        }
+    }
+
     /// The lists that loops write into flags.
     fn of_loops(&self, lists: &FoundLists, found: &mut InFile) {
         for (string, value) in filled_strings(self.parsed, &lists.each) {
@@ -186,12 +202,17 @@ impl<'a> File<'a> {
 
     /// The literal that `$ARCHES` stands for, where it names architectures, and whether it is cut into words.
     fn literal_in(&self, found: &Match) -> Option<(Node<'a>, bool)> {
-        let range = found.bindings.get("ARCHES")?.range.clone();
-        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
-        match resolve(node, self.parsed) {
+        match self.origin_in(found)? {
             Origin::Literal { node, split, .. } if self.names_arches(node) => Some((node, split)),
             _ => None,
         }
+    }
+
+    /// Where what `$ARCHES` stands for comes from.
+    fn origin_in(&self, found: &Match) -> Option<Origin<'a>> {
+        let range = found.bindings.get("ARCHES")?.range.clone();
+        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
+        Some(resolve(node, self.parsed))
     }
 
     /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.

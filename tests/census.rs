@@ -147,7 +147,8 @@ fn renames() -> Vec<RenameOp> {
     let mut texts = shipped::texts();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("patchsets");
     let sets = std::fs::read_dir(folder).expect("patchsets").map(|entry| entry.expect("an entry").path());
-    let shared = sets.filter(|set| !set.join("upstream.toml").exists() && !set.ends_with("catalogue"));
+    let is_data = |set: &Path| set.ends_with("catalogue") || set.ends_with("diagnose");
+    let shared = sets.filter(|set| !set.join("upstream.toml").exists() && !is_data(set));
     let shared: Vec<String> =
         shared.map(|set| format!("'{}'", set.file_name().expect("a name").display())).collect();
     let upstream = format!(

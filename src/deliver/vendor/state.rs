@@ -39,6 +39,9 @@ pub struct Deviation {
     pub what: &'static str,
 }
 
+/// Gives the entry at a path; none where nothing stands.
+type Reader<'a> = dyn Fn(&str) -> Result<Option<Entry>, DeliverError> + 'a;
+
 impl State {
     /// Reads a vendored folder.
     pub fn of_folder(folder: &Path) -> Result<Self, DeliverError> {
@@ -62,7 +65,7 @@ impl State {
     fn new(
         folder: &Path,
         (lock, files): (&Entry, Option<&Entry>),
-        (paths, read): (&BTreeSet<String>, &dyn Fn(&str) -> Result<Option<Entry>, DeliverError>),
+        (paths, read): (&BTreeSet<String>, &Reader<'_>),
     ) -> Result<Self, DeliverError> {
         let text = String::from_utf8_lossy(&lock.bytes);
         let lock = Lock::read(&text)

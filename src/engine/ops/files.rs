@@ -110,9 +110,7 @@ fn is_foreign(folder: &str) -> bool {
         rest.is_empty() || (number.len() < rest.len() && number.starts_with(|c: char| c.is_ascii_digit()))
     };
     let is_library = |library: &&str| name.strip_prefix(library).is_some_and(version);
-    THIRD_PARTY.contains(&name.as_str())
-        || HIP.contains(&name.as_str())
-        || LIBRARIES.iter().any(|it| is_library(&it))
+    THIRD_PARTY.contains(&name.as_str()) || HIP.contains(&name.as_str()) || LIBRARIES.iter().any(is_library)
 }
 
 /// `scan.hip`, `scan_hip.cpp`: what torch's hipify writes beside `scan.cu` and `scan.cpp`.

@@ -52,7 +52,7 @@ impl RenameOp {
         }
         if let Some(site) = self.brought(sources).filter(|_| !counted.is_empty()) {
             let why = format!("{} line {} brings `{}` from elsewhere", site.path, site.line, self.from);
-            return Ok(OpPlan::of(Outcome::AlreadySatisfied { why }));
+            return Ok(self.left_alone(why, "brought from elsewhere", &counted));
         }
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         for file in counted.iter().filter(|file| self.files.contains(file.path)) {
@@ -111,17 +111,23 @@ impl RenameOp {
             live.map(|(at, what)| OwnName::new(&self.from, Site::of(file.path, file.bytes, *at), what))
         });
         let own = definitions.next()?;
-        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: own.to_string() });
+        let mut plan = self.left_alone(own.to_string(), "the tree's own name", counted);
+        plan.sites.push(own.site);
+        Some(plan)
+    }
+
+    /// The plan for a tree in which nothing changes: every place in code is left for the same reason.
+    fn left_alone(&self, fact: String, reason: &str, counted: &[Counted<'_>]) -> OpPlan {
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: fact });
         let files = counted.iter().filter(|file| self.files.contains(file.path));
         for (file, found) in
             files.flat_map(|file| file.census.occurrences.iter().map(move |found| (file, found)))
         {
             let (why, _) = self.left(found, &file.dead).unwrap_or_default();
-            let why = if found.place.is_text() { why } else { "the tree's own name".to_string() };
+            let why = if found.place.is_text() { why } else { reason.to_string() };
             plan.left.push(file.left(found.range.start, &why, false));
         }
-        plan.sites.push(own.site);
-        Some(plan)
+        plan
     }
 
     /// The plan for a tree whose new name means something else: a person must decide.

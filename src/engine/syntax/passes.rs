@@ -151,7 +151,7 @@ struct Release {
 
 impl Release {
     /// `3.0.1`, or `3.5` where the patch is not known.
-    fn read(text: &String) -> Option<Self> {
+    fn read(text: &str) -> Option<Self> {
         let numbers: Option<Vec<i64>> = text.split('.').map(|part| part.parse().ok()).collect();
         match numbers?.as_slice() {
             [major, minor, rest @ ..] => {

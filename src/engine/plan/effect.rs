@@ -75,7 +75,11 @@ fn compiled(
     let mut all = vec![Vec::new(); toolkits.len()];
     for op in ops.iter().filter(|op| op.files().contains(path)) {
         let one = op.compiled(sources, path, (toolkits, bound.aim()));
-        all.iter_mut().zip(one).for_each(|(flags, more)| flags.extend(more));
+        for (flags, more) in all.iter_mut().zip(one) {
+            // What a second list repeats is not said again.
+            let new: Vec<Compiled> = more.into_iter().filter(|flag| !flags.contains(flag)).collect();
+            flags.extend(new);
+        }
     }
     all
 }

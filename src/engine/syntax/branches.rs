@@ -27,6 +27,18 @@ impl DeadCode {
         Self(untaken(directives, &taken, bytes.len()))
     }
 
+    /// These places; one may lie within another.
+    pub fn at(mut ranges: Vec<Range<usize>>) -> Self {
+        ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        let mut end = 0;
+        ranges.retain(|range| {
+            let outer = range.start >= end;
+            end = end.max(range.end);
+            outer
+        });
+        Self(ranges)
+    }
+
     /// Its places, in order.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.0

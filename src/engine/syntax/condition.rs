@@ -95,7 +95,8 @@ impl Truth {
         }
     }
 
-    fn and(self, other: Self) -> Self {
+    /// Both hold.
+    pub fn and(self, other: Self) -> Self {
         match (self, other) {
             (Truth::No, _) | (_, Truth::No) => Truth::No,
             (Truth::Yes, Truth::Yes) => Truth::Yes,

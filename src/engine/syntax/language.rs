@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tree_sitter::{Node, Parser};
 
 use super::reading::Reading;
-use super::{DeadCode, Passes, indentation};
+use super::{DeadCode, Passes, choices, indentation};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -124,10 +124,11 @@ impl Parsed {
         memchr::memmem::find_iter(&self.bytes, word.as_bytes()).collect()
     }
 
-    /// The code that the preprocessor never takes in an environment: nothing in it needs to be patched.
+    /// The code that is never taken in an environment, by the preprocessor or by an `if` of Python: nothing in it needs to be patched.
     pub fn dead_code(&self, passes: &Passes) -> DeadCode {
         match self.language {
-            Language::Python | Language::Cmake => DeadCode::default(),
+            Language::Python => choices::dead_code(self, passes),
+            Language::Cmake => DeadCode::default(),
             Language::Cpp => DeadCode::of(&self.bytes, passes),
         }
     }

@@ -3,6 +3,7 @@
 
 pub mod branches;
 pub mod census;
+mod choices;
 mod condition;
 mod constants;
 pub mod cuda;
@@ -16,6 +17,7 @@ mod reading;
 pub mod style;
 pub mod tokens;
 pub mod types;
+pub mod versions;
 pub mod words;
 
 pub use branches::DeadCode;

@@ -3,15 +3,17 @@
 
 use tree_sitter::Node;
 
-use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain, subject};
+use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain};
 use crate::engine::arch::{Code, Gencode, Variant};
 use crate::engine::edit::Edits;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
+use crate::engine::ops::list::asks_for_arch;
 use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of};
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
+use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
 
 /// Statements that add one flag to any list.
@@ -201,15 +203,8 @@ fn refused(error: &GencodeError) -> String {
 /// Whether the `if`s around a place ask for an architecture by name: `"90" in archs`.
 fn is_on_request(offset: usize, parsed: &Parsed) -> bool {
     let Some(node) = parsed.root().named_descendant_for_byte_range(offset, offset) else { return false };
-    let asks = |node: Node<'_>| {
-        let mut cursor = node.walk();
-        let is_in = node.children(&mut cursor).any(|child| child.kind() == "in");
-        is_in
-            && node.kind() == "comparison_operator"
-            && node.named_child(0).is_some_and(|left| left.kind() == "string")
-    };
     let conditions = ancestors(node).filter_map(|outer| outer.child_by_field_name("condition"));
-    conditions.into_iter().any(|condition| descendants(condition).any(asks))
+    conditions.into_iter().any(|condition| descendants(condition).any(|inner| asks_for_arch(inner, parsed)))
 }
 
 /// How a file compares the toolkit with a version: `bare_metal_version`, `Version`.
@@ -238,8 +233,9 @@ fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
         let (left, right) = (node.named_child(0)?, node.named_child(1)?);
         let function = right.child_by_field_name("function").filter(|_| right.kind() == "call")?;
         let string = right.child_by_field_name("arguments")?.named_child(0)?;
-        let compares = subject::subject(left, parsed, Toolkit::new(12, 8)) == Some(vec![12, 8]);
-        let reads = string.kind() == "string" && subject::version(right, parsed).is_some();
+        let whole = versions::subject(left, parsed).filter(|it| it.whose == Whose::Toolkit && it.is_whole());
+        let compares = whole.is_some();
+        let reads = string.kind() == "string" && versions::version(right, parsed).is_some();
         (compares && reads && is_known_at(left, place, parsed))
             .then(|| GuardStyle { toolkit: parsed.text(left), version: parsed.text(function) })
     });

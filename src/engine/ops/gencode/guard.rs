@@ -5,6 +5,7 @@ use tree_sitter::Node;
 use super::worlds::{Presence, Truth, World, Worlds};
 use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::syntax::language::Parsed;
+use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
 
 /// How a source says "from this toolkit on": `bare_metal_version >= Version("$FIRST")`.
@@ -158,9 +159,9 @@ impl Evaluation<'_> {
         }
         let World::Cuda(toolkit) = world else { return Truth::Maybe };
         let ordering = match self.subject(left, toolkit).zip(self.version(right)) {
-            Some((have, wanted)) => compare(&have, &wanted),
+            Some((have, wanted)) => versions::compare(&have, &wanted),
             None => match self.version(left).zip(self.subject(right, toolkit)) {
-                Some((wanted, have)) => compare(&wanted, &have),
+                Some((wanted, have)) => versions::compare(&wanted, &have),
                 None => return Truth::Maybe,
             },
         };
@@ -198,7 +199,8 @@ impl Evaluation<'_> {
             return Some(vec![toolkit.major.into(), toolkit.minor.into()]);
         }
         if self.any {
-            return super::subject::subject(node, self.parsed, toolkit);
+            let subject = versions::subject(node, self.parsed).filter(|it| it.whose == Whose::Toolkit);
+            return subject.map(|it| it.numbers(toolkit.major.into(), toolkit.minor.into()));
         }
         let attribute = node.child_by_field_name("attribute")?;
         (self.parsed.text(attribute) == "major" && is_subject(node.child_by_field_name("object")?))
@@ -207,7 +209,7 @@ impl Evaluation<'_> {
 
     fn version(&self, node: Node<'_>) -> Option<Vec<u64>> {
         if self.any {
-            return super::subject::version(node, self.parsed);
+            return versions::version(node, self.parsed);
         }
         if node.kind() == "integer" {
             return numbers(&self.parsed.text(node));
@@ -233,14 +235,6 @@ pub fn names_hip(text: &str) -> bool {
 
 fn numbers(text: &str) -> Option<Vec<u64>> {
     text.split('.').map(|number| number.parse().ok()).collect()
-}
-
-/// Compares versions of any length; missing numbers are zero.
-fn compare(one: &[u64], other: &[u64]) -> std::cmp::Ordering {
-    let length = one.len().max(other.len());
-    let padded =
-        |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();
-    padded(one).cmp(&padded(other))
 }
 
 #[cfg(test)]
@@ -295,5 +289,74 @@ mod tests {
         assert_eq!(truths("TARGET != \"cuda\""), "nnnY");
         assert_eq!(truths("chips"), "????");
         assert_eq!(truths("not IS_ROCM and v >= Version('12.8')"), "nYYn");
+    }
+
+    /// Which of 11.8, 12.8 and 13.0 get to `here()`: `Y`, `n`, `?`.
+    fn reached(text: &str) -> String {
+        let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
+        let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
+        let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 0), &toolkits);
+        let evaluation = Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds };
+        let here = descendants(parsed.root()).find(|node| parsed.text(*node) == "here()").expect("here");
+        let reached = evaluation.reached(here);
+        let letter = |toolkit| match reached.at(worlds.position(World::Cuda(toolkit)).expect("world")) {
+            Truth::No => 'n',
+            Truth::Maybe => '?',
+            Truth::Yes => 'Y',
+        };
+        toolkits.into_iter().map(letter).collect()
+    }
+
+    fn under(condition: &str) -> String {
+        reached(&format!("if {condition}:\n    here()\n"))
+    }
+
+    #[test]
+    fn the_toolkit_is_compared_in_many_ways() {
+        for condition in [
+            "bare_metal_version >= Version('12.8')",
+            "parse(nvcc_version) >= parse('12.8')",
+            "float(torch.version.cuda) >= 12.8",
+            "cuda_version >= (12, 8)",
+            "CUDA_VERSION >= 12080",
+            "(int(cuda_major), int(cuda_minor)) >= (12, 8)",
+            "Version('12.8') <= cuda_version",
+        ] {
+            assert_eq!(under(condition), "nYY", "{condition}");
+        }
+        assert_eq!(
+            reached("_, major, minor = nvcc_version()\nif major == 12 and minor <= 8:\n    here()\n"),
+            "nYn"
+        );
+        assert_eq!(under("int(bare_metal_major) < 12"), "Ynn");
+        assert_eq!(under("cuda_version[0] >= 13"), "nnY");
+    }
+
+    #[test]
+    fn other_versions_tell_nothing() {
+        for condition in [
+            "TORCH_MAJOR >= 2",
+            "torch_version >= Version('2.0')",
+            "sys.version_info.major >= 3",
+            "cudnn_version >= 8000",
+            "CUDA_HOME is not None",
+            "gcc_major > 9",
+            "major >= 2",
+        ] {
+            assert_eq!(under(condition), "???", "{condition}");
+        }
+    }
+
+    #[test]
+    fn a_ladder_lets_each_toolkit_into_one_branch() {
+        let ladder = |branch: usize| {
+            let call = |at| if at == branch { "here()" } else { "pass" };
+            let (first, second, third) = (call(0), call(1), call(2));
+            format!(
+                "if cuda_major == 11:\n    {first}\nelif cuda_version < Version('13.0'):\n    {second}\nelse:\n    {third}\n"
+            )
+        };
+        assert_eq!([0, 1, 2].map(|branch| reached(&ladder(branch))), ["Ynn", "nYn", "nnY"]);
+        assert_eq!(reached("x = here() if cuda_version >= Version('12.0') else other()\n"), "nYY");
     }
 }

@@ -8,7 +8,6 @@ mod read;
 mod render;
 pub(super) mod settle;
 mod strays;
-mod subject;
 mod tree;
 pub(super) mod worlds;
 

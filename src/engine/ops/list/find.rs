@@ -9,7 +9,7 @@ use super::element::{Element, Spelling, Token};
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
-use crate::engine::arch::Code;
+use crate::engine::arch::{Code, parse_codes};
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
@@ -33,6 +33,10 @@ pub struct Holder {
     pub toolkits: Vec<Toolkit>,
     /// Who reads it.
     pub reader: Reader,
+    /// Whether what a given toolkit refuses goes: not where the file asks for each architecture by name.
+    pub prunes: bool,
+    /// Whether the grammar cannot read the place for certain.
+    pub uncertain: bool,
 }
 
 /// The list, tuple, set or string that a name is assigned.
@@ -77,7 +81,7 @@ pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFi
             // A statement of its own adds it, and what is wanted needs another such statement.
             Some(parent) if is_adding(parent) => {}
             _ if elements.iter().all(|element| element.flag.is_none()) => {}
-            _ => found.holders.push(file.holder(node, elements, Reader::Nvcc)),
+            _ => found.push(file.holder(node, elements, Reader::Nvcc)),
         }
     }
     found
@@ -88,9 +92,7 @@ pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
     let file = File::new(parsed, aim);
     let mut found = InFile::default();
     for one in lists.torch.iter().flat_map(|pattern| pattern.find_all(parsed)) {
-        if let Some((node, _)) = file.literal_in(&one) {
-            found.push(file.bare(node, Reader::Torch));
-        }
+        file.of_torch(&one, &mut found);
     }
     if lists.is_in_build_code(&parsed.bytes) {
         file.of_loops(lists, &mut found);
@@ -102,10 +104,13 @@ pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
 }
 
 impl InFile {
-    /// Adds a list, unless it was found in another way.
+    /// Adds a list, unless it was found in another way. One in a place that cannot be read is only told.
     fn push(&mut self, holder: Holder) {
-        if !self.holders.iter().any(|other| other.container == holder.container) {
-            self.holders.push(holder);
+        let is_known = self.holders.iter().any(|other| other.container == holder.container);
+        match holder.uncertain {
+            true => self.reported.push(format!("{} stands in a place that cannot be read", holder.name)),
+            false if is_known => {}
+            false => self.holders.push(holder),
         }
     }
 }
@@ -143,7 +148,28 @@ impl<'a> File<'a> {
             _ => ContainerKind::Items,
         };
         let container = Container { range: node.byte_range(), kind };
-        Holder { name: name_of(node, self.parsed), container, elements, toolkits: self.readers(node), reader }
+        let (name, toolkits) = (name_of(node, self.parsed), self.readers(node));
+        let prunes = reader != Reader::Unknown || !asks_by_name(self.parsed);
+        let uncertain = self.parsed.is_uncertain(node);
+        Holder { name, container, elements, toolkits, reader, prunes, uncertain }
+    }
+
+    /// A list that PyTorch reads; names of generations and the like are a matter for a person.
+    fn of_torch(&self, one: &Match, found: &mut InFile) {
+        let line = line_of(&self.parsed.bytes, one.range.start);
+        match self.origin_in(one) {
+            Some(Origin::Literal { node, .. }) if self.names_arches(node) => {
+                found.push(self.bare(node, Reader::Torch));
+            }
+            Some(Origin::Literal { node, .. }) if !self.bare_elements(node).is_empty() => {
+                let text = self.parsed.text(node);
+                found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
+            }
+            Some(origin @ Origin::Machine) => {
+                found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed)));
+            }
+            _ => {}
+        }
     }
 
     /// The lists that loops write into flags.
@@ -176,12 +202,17 @@ impl<'a> File<'a> {
 
     /// The literal that `$ARCHES` stands for, where it names architectures, and whether it is cut into words.
     fn literal_in(&self, found: &Match) -> Option<(Node<'a>, bool)> {
-        let range = found.bindings.get("ARCHES")?.range.clone();
-        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
-        match resolve(node, self.parsed) {
+        match self.origin_in(found)? {
             Origin::Literal { node, split, .. } if self.names_arches(node) => Some((node, split)),
             _ => None,
         }
+    }
+
+    /// Where what `$ARCHES` stands for comes from.
+    fn origin_in(&self, found: &Match) -> Option<Origin<'a>> {
+        let range = found.bindings.get("ARCHES")?.range.clone();
+        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
+        Some(resolve(node, self.parsed))
     }
 
     /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.
@@ -190,7 +221,9 @@ impl<'a> File<'a> {
         let mut wanted = self.aim.wish.wanted();
         let line = line_of(&self.parsed.bytes, node.start_byte());
         let text = self.parsed.text(node);
-        wanted.any(|code| !serves(code)).then(|| format!("line {line} joins {text} to another list"))
+        wanted
+            .any(|code| !serves(code))
+            .then(|| format!("line {line} joins {text} to another list: add what that list needs"))
     }
 
     /// A list of plain architectures.
@@ -227,6 +260,21 @@ impl<'a> File<'a> {
         };
         self.worlds.iter().enumerate().filter_map(reaches).collect()
     }
+}
+
+/// Whether a file asks for architectures by name: `"90" in archs`. Such code decides itself what a toolkit takes.
+fn asks_by_name(parsed: &Parsed) -> bool {
+    let offsets = parsed.offsets_of(" in ");
+    descendants_holding(parsed.root(), &offsets).any(|node| asks_for_arch(node, parsed))
+}
+
+/// Whether a node is `"90" in archs`.
+pub(in crate::engine::ops) fn asks_for_arch(node: Node<'_>, parsed: &Parsed) -> bool {
+    let mut cursor = node.walk();
+    let is_in =
+        node.kind() == "comparison_operator" && node.children(&mut cursor).any(|child| child.kind() == "in");
+    let left = node.named_child(0).filter(|left| is_in && left.kind() == "string");
+    left.is_some_and(|left| parse_codes(parsed.text(left).trim_matches(['"', '\''])).is_ok())
 }
 
 /// The items of a list.

@@ -20,6 +20,7 @@ use crate::engine::source::{Sources, line_of, line_text};
 use crate::engine::syntax::language::Parsed;
 use crate::engine::toolkit::Toolkit;
 pub use element::{NoSpelling, Spelling};
+pub(super) use find::asks_for_arch;
 use find::{Holder, found, named, with_flags};
 use settle::{Rules, Settled, settle};
 use write::Written;
@@ -236,7 +237,7 @@ impl ListOp {
             ));
         }
         let torch = aim.torch.filter(|_| holder.reader == Reader::Torch);
-        let prunes = holder.reader != Reader::Unknown;
+        let prunes = holder.prunes;
         let rules = Rules { cuda: &given, torch, prunes, readers: &holder.toolkits, ..rules(aim) };
         concerned.then(|| settle(&holder.elements, &rules))
     }

@@ -1,0 +1,161 @@
+//! Versions as Python files speak of them: the toolkit's and PyTorch's, compared in many ways.
+
+use tree_sitter::Node;
+
+use super::language::{Parsed, descendants_holding, significant_children};
+
+/// Whose version an expression is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// `cuda_version`, `bare_metal_major`, `torch.version.cuda`
+    Toolkit,
+    /// `torch.__version__`, `TORCH_MAJOR`
+    Torch,
+}
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Major,
+    Minor,
+}
+
+/// A version that a file compares, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject {
+    /// Whose.
+    pub whose: Whose,
+    part: Part,
+}
+
+impl Subject {
+    /// The numbers that it stands for, where the version is `major.minor`.
+    pub fn numbers(self, major: u64, minor: u64) -> Vec<u64> {
+        match self.part {
+            Part::Whole => vec![major, minor],
+            Part::Major => vec![major],
+            Part::Minor => vec![minor],
+        }
+    }
+
+    /// Whether it is the whole version.
+    pub fn is_whole(self) -> bool {
+        self.part == Part::Whole
+    }
+}
+
+/// What an expression says of a version; `None` where it does not speak of one.
+pub fn subject(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
+    match node.kind() {
+        "identifier" | "attribute" => by_name(node, parsed),
+        "call" => subject(converted(node, parsed)?, parsed),
+        "subscript" => {
+            let whole = subject(node.child_by_field_name("value")?, parsed).filter(|it| it.is_whole())?;
+            let part = match parsed.text(node.child_by_field_name("subscript")?).as_str() {
+                "0" => Part::Major,
+                "1" => Part::Minor,
+                _ => return None,
+            };
+            Some(Subject { part, ..whole })
+        }
+        "tuple" => match named(node).iter().map(|part| subject(*part, parsed)).collect::<Vec<_>>().as_slice()
+        {
+            [Some(major), Some(minor)] if major.whose == minor.whose => {
+                let pair = (major.part, minor.part) == (Part::Major, Part::Minor);
+                pair.then_some(Subject { part: Part::Whole, ..*major })
+            }
+            _ => None,
+        },
+        "parenthesized_expression" => subject(node.named_child(0)?, parsed),
+        _ => None,
+    }
+}
+
+fn by_name(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
+    let name = parsed.text(node).to_lowercase();
+    let part = match () {
+        () if name.ends_with("major") => Part::Major,
+        () if name.ends_with("minor") => Part::Minor,
+        () => Part::Whole,
+    };
+    let is_version = ["version", "bare_metal", "_ver"].iter().any(|word| name.contains(word));
+    let whose = match (whose(&name), part) {
+        // `major` alone is what it was read from.
+        (None, Part::Major | Part::Minor) if matches!(name.as_str(), "major" | "minor") => {
+            origin(node, parsed)
+        }
+        (whose, Part::Major | Part::Minor) => whose,
+        (whose, Part::Whole) => whose.filter(|_| is_version),
+    };
+    Some(Subject { whose: whose?, part })
+}
+
+/// Whose version a text is about, in small letters.
+fn whose(text: &str) -> Option<Whose> {
+    const OTHERS: [&str; 7] = ["python", "sys.", "gcc", "cudnn", "numpy", "rocm", "hip"];
+    let is_toolkit = ["cuda", "nvcc", "bare_metal", "toolkit"].iter().any(|word| text.contains(word));
+    match () {
+        () if text.contains("torch.version.cuda") => Some(Whose::Toolkit),
+        () if OTHERS.iter().any(|other| text.contains(other)) => None,
+        () if text.contains("torch") => (!is_toolkit).then_some(Whose::Torch),
+        () => is_toolkit.then_some(Whose::Toolkit),
+    }
+}
+
+/// Whose version a name holds, by what it is assigned.
+fn origin(name: Node<'_>, parsed: &Parsed) -> Option<Whose> {
+    let text = parsed.text(name);
+    let offsets = parsed.offsets_of(&text);
+    let assigned = descendants_holding(parsed.root(), &offsets).filter(|node| node.kind() == "assignment");
+    let mut values = assigned.filter_map(|node| {
+        let (left, right) = (node.child_by_field_name("left")?, node.child_by_field_name("right")?);
+        let is_it =
+            parsed.text(left).split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == text);
+        is_it.then(|| whose(&parsed.text(right).to_lowercase()))?
+    });
+    values.next()
+}
+
+/// The numbers of a version that is written out: `Version("12.8")`, `"12.8"`, `(12, 8)`, `12`, `12080`.
+pub fn version(node: Node<'_>, parsed: &Parsed) -> Option<Vec<u64>> {
+    let text = parsed.text(node);
+    match node.kind() {
+        "integer" => match text.parse().ok()? {
+            long if long >= 1000 => Some(vec![long / 1000, long % 1000 / 10]),
+            number => Some(vec![number]),
+        },
+        "float" => numbers(&text),
+        "string" => numbers(text.trim_matches(['"', '\''])),
+        "call" => version(converted(node, parsed)?, parsed),
+        "tuple" | "list" => named(node).iter().map(|part| parsed.text(*part).parse().ok()).collect(),
+        "parenthesized_expression" => version(node.named_child(0)?, parsed),
+        _ => None,
+    }
+}
+
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    text.split('.').map(|number| number.parse().ok()).collect()
+}
+
+/// What a call only converts.
+fn converted<'t>(call: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
+    const CONVERTING: [&str; 7] =
+        ["int", "float", "str", "Version", "parse", "LooseVersion", "parse_version"];
+    let function = parsed.text(call.child_by_field_name("function")?);
+    let converts = CONVERTING.contains(&function.rsplit('.').next().unwrap_or_default());
+    let arguments = named(call.child_by_field_name("arguments")?);
+    arguments.first().copied().filter(|_| converts && arguments.len() == 1)
+}
+
+fn named(node: Node<'_>) -> Vec<Node<'_>> {
+    significant_children(node).into_iter().filter(Node::is_named).collect()
+}
+
+/// Compares versions of any length; missing numbers are zero.
+pub fn compare(one: &[u64], other: &[u64]) -> std::cmp::Ordering {
+    let length = one.len().max(other.len());
+    let padded =
+        |numbers: &[u64]| (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect::<Vec<_>>();
+    padded(one).cmp(&padded(other))
+}

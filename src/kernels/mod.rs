@@ -1,5 +1,6 @@
 //! The machine that compiles and runs kernels.
 
+pub mod build;
 pub mod diagnose;
 pub mod doctor;
 pub mod facts;

@@ -76,7 +76,8 @@ fn read_facts(path: &Path) -> Result<Facts, Failure> {
     serde_json::from_value(facts).map_err(|error| unreadable(error.to_string()))
 }
 
-fn text(diagnosis: &Diagnosis, log: &Path) -> String {
+/// What a log tells, for people.
+pub fn text(diagnosis: &Diagnosis, log: &Path) -> String {
     let place = |hit: &Hit| match log.as_os_str() == "-" {
         true => format!("line {}", hit.line),
         false => format!("{}:{}", log.display(), hit.line),

@@ -12,6 +12,7 @@ use crate::engine::patchset::load::LoadError;
 use crate::engine::plan::PlanError;
 use crate::engine::plan::prove::ProveError;
 use crate::engine::toolkit::Toolkit;
+use crate::kernels::build::BuildError;
 use crate::kernels::inspect::InspectError;
 use crate::kernels::inspect::places::PlaceError;
 
@@ -121,6 +122,26 @@ pub enum Failure {
         /// Names that come near.
         nearest: Vec<String>,
     },
+    /// `--python` without anything that asks it.
+    #[error("--python has no effect without --host")]
+    PythonWithoutHost,
+    /// A tree without anything to compile.
+    #[error("{label} carries no kernels (.cu), so it cannot be compiled")]
+    NoKernels {
+        /// What was found.
+        label: String,
+    },
+    /// Nobody can be asked.
+    #[error("nothing was compiled: there is no terminal to ask on")]
+    NobodyToAsk,
+    /// Nothing was built.
+    #[error("{error}")]
+    Build {
+        /// Why.
+        error: BuildError,
+        /// What the log tells.
+        causes: Vec<String>,
+    },
     /// What is to be inspected is not there.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -163,6 +184,12 @@ pub struct Unplanned {
     pub label: String,
 }
 
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Self::Build { error, causes: Vec::new() }
+    }
+}
+
 impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Self {
         Self::Checkout(error.into())
@@ -199,6 +226,7 @@ impl Failure {
                 vec!["nothing was written; this is a fault of the patch set or of mambapatch".to_string()]
             }
             Failure::NotRecognised { known, .. } => known.clone(),
+            Failure::Build { causes, .. } => causes.clone(),
             _ => Vec::new(),
         }
     }
@@ -207,7 +235,10 @@ impl Failure {
         let hint = match self {
             Failure::Checkout(error) => return error.hint(),
             Failure::Deliver(error) => return error.hint(),
-            Failure::NoRepository { .. } => "--source git",
+            Failure::NoRepository { .. } | Failure::NoKernels { .. } => "--source git",
+            Failure::PythonWithoutHost => "--host",
+            Failure::NobodyToAsk => "compile what was shown: --yes",
+            Failure::Build { error, .. } => return error.hint(),
             Failure::NoRemote { name, .. } => {
                 return Some(format!(
                     "name an address, or the path ./{name}; or the clone that has it: --source DIR"

@@ -172,7 +172,9 @@ impl BuildError {
             Self::NoCode { .. } => "see in the log why: CUDA_HOME, or a variable that leaves CUDA out",
             Self::Lacks { .. } => "see what is compiled: mambapatch check TARGET with the same flags",
             Self::NotOneWheel { .. } => "build the folders one by one: mambapatch build ./DIR",
-            Self::Stopped { .. } | Self::System { .. } | Self::Inspect { .. } | Self::Place(_) => return None,
+            Self::Stopped { .. } | Self::System { .. } | Self::Inspect { .. } | Self::Place(_) => {
+                return None;
+            }
         };
         Some(hint.to_string())
     }

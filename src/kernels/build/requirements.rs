@@ -71,9 +71,8 @@ pub fn requirements(pyproject: Option<&str>, setup: Option<&str>) -> Vec<Require
 
 fn required(pyproject: &str) -> Vec<Requirement> {
     let document: Option<toml::Table> = toml::from_str(pyproject).ok();
-    let list = document
-        .as_ref()
-        .and_then(|document| document.get("build-system")?.get("requires")?.as_array());
+    let list =
+        document.as_ref().and_then(|document| document.get("build-system")?.get("requires")?.as_array());
     list.into_iter().flatten().filter_map(|one| Requirement::parse(one.as_str()?)).collect()
 }
 
@@ -92,7 +91,8 @@ mod tests {
     #[test]
     fn pyproject_and_imports_are_joined() {
         let pyproject = "[build-system]\nrequires = [\"setuptools>=61.0.0\", \"Torch\", \"ninja\", \"x; os_name == 'nt'\"]\n";
-        let setup = "from packaging.version import parse\nimport torch\n# import numpy\nfrom wheelhouse import x\n";
+        let setup =
+            "from packaging.version import parse\nimport torch\n# import numpy\nfrom wheelhouse import x\n";
         let all = requirements(Some(pyproject), Some(setup));
         let texts: Vec<String> = all.iter().map(Requirement::text).collect();
         assert_eq!(texts, ["setuptools>=61.0.0", "torch", "packaging"]);
@@ -103,7 +103,10 @@ mod tests {
     #[test]
     fn releases_are_compared() {
         let one = Requirement::parse("setuptools[core] >=61, <82").expect("a requirement");
-        assert_eq!((one.is_met(Some("80.9.0")), one.is_met(Some("82.0.0")), one.is_met(None)), (true, false, false));
+        assert_eq!(
+            (one.is_met(Some("80.9.0")), one.is_met(Some("82.0.0")), one.is_met(None)),
+            (true, false, false)
+        );
         assert!(Requirement::parse("torch").expect("one").is_met(Some("2.11.0+cu130")));
     }
 }

@@ -58,7 +58,8 @@ impl Machine {
         let why = match (self.jobs, self.free) {
             (Some((_, by)), _) => by.to_string(),
             (None, Some(free)) => {
-                let cores = if self.cores == 1 { "1 core".to_string() } else { format!("{} cores", self.cores) };
+                let cores =
+                    if self.cores == 1 { "1 core".to_string() } else { format!("{} cores", self.cores) };
                 format!("{cores}, {} free, up to {} for each", gb(free), gb(cost))
             }
             (None, None) => format!("half of {} cores; free memory is not known", self.cores),

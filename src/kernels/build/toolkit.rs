@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use super::environment::PythonEnvironment;
 use super::error::BuildError;
 use crate::engine::arch::Arch;
 use crate::engine::catalogue::Catalogue;
@@ -38,12 +39,11 @@ pub fn choose<'a>(found: &'a [FoundToolkit], wanted: &Wanted<'_>) -> Option<(&'a
 }
 
 /// What installs a toolkit that a build takes, from the package index.
-pub fn install(python: &Path, toolkit: Toolkit) -> String {
+pub fn install(environment: &PythonEnvironment, toolkit: Toolkit) -> String {
     match toolkit.major {
-        13.. => format!(
-            "{} -m pip install 'cuda-toolkit[nvcc,nvvm,crt,cccl,cudart]=={toolkit}.*'",
-            python.display()
-        ),
+        13.. => {
+            environment.install_command(&format!("'cuda-toolkit[nvcc,nvvm,crt,cccl,cudart]=={toolkit}.*'"))
+        }
         _ => format!("install CUDA {toolkit} from https://developer.nvidia.com/cuda-toolkit-archive"),
     }
 }
@@ -151,7 +151,12 @@ mod tests {
         versions.iter().map(one).collect()
     }
 
-    fn chosen(versions: &[(&str, Option<&str>)], torch: &str, named: &[&str], arches: &[u16]) -> Option<String> {
+    fn chosen(
+        versions: &[(&str, Option<&str>)],
+        torch: &str,
+        named: &[&str],
+        arches: &[u16],
+    ) -> Option<String> {
         let toolkit = |text: &&str| text.parse().expect("a toolkit");
         let named: Vec<Toolkit> = named.iter().map(toolkit).collect();
         let arches = arches.iter().map(|number| Arch::plain(*number)).collect();
@@ -161,7 +166,13 @@ mod tests {
 
     #[test]
     fn the_major_is_that_of_torch_and_the_minor_comes_near() {
-        let all = [("11.8", Some("CUDA_HOME")), ("12.4", None), ("12.8", None), ("12.9", None), ("13.0", Some("PATH"))];
+        let all = [
+            ("11.8", Some("CUDA_HOME")),
+            ("12.4", None),
+            ("12.8", None),
+            ("12.9", None),
+            ("13.0", Some("PATH")),
+        ];
         for (torch, named, arches, wanted) in [
             ("12.8", &[][..], &[][..], Some("12.8")),
             ("12.6", &[], &[], Some("12.8")),

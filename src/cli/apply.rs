@@ -23,9 +23,19 @@ pub enum Done {
     /// It would be written.
     DryRun,
     /// A branch was made, or was there already.
-    Branch { checkout: Checkout, committed: crate::checkout::Committed },
+    Branch {
+        /// Where.
+        checkout: Checkout,
+        /// Which.
+        committed: crate::checkout::Committed,
+    },
     /// Files were written in place.
-    Files { checkout: Checkout, written: crate::checkout::Written },
+    Files {
+        /// Where.
+        checkout: Checkout,
+        /// Which.
+        written: crate::checkout::Written,
+    },
 }
 
 /// Patches a target.

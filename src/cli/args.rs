@@ -1,5 +1,7 @@
 //! The command line as it is typed.
 
+mod build;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::checkout::SourceChoice;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
+
+pub use build::{BuildArgs, CompileArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -131,20 +135,7 @@ Examples:
   mambapatch explain gpu-arch")]
     Explain(ExplainArgs),
     /// Patch and compile: show the diff, ask, compile in your Python, and prove what the wheel holds
-    #[command(after_help = "\
-Without a flag that speaks of architectures it is compiled for the GPUs of this machine alone. The toolkit, PyTorch, Python
-and packages are those of the environment: an active virtual environment or conda, else python3, or --python.
-
-Exit 0: the wheel is there. 1: you declined. 2: no wheel; the log is named and its cause. 130: stopped by Ctrl-C.
-
-Examples:
-  # for the GPU of this machine, into ./dist
-  mambapatch build mamba-ssm
-  # an old release for an RTX 50xx, on a machine without a GPU; no question is asked
-  mambapatch build v2.2.4 --only-arch 120 --yes
-  mambapatch build causal-conv1d@v1.4.0 --only-arch 90 120 --python ./env/bin/python --out wheels
-  # a tree of yours, four files at once
-  mambapatch build ./some-extension --jobs 4")]
+    #[command(after_help = build::EXAMPLES)]
     Build(BuildArgs),
     /// Show which GPU architectures a compiled extension really holds; with --gpu, exit 1 if one cannot run it
     #[command(after_help = "\
@@ -203,35 +194,6 @@ pub struct PlaceArgs {
     /// Write files that have changes of yours too
     #[arg(long, requires = "no_commit")]
     pub allow_dirty: bool,
-}
-
-/// `build`
-#[derive(Debug, Args)]
-pub struct BuildArgs {
-    /// The target and what to do with it.
-    #[command(flatten)]
-    pub plan: PlanArgs,
-    /// How it is compiled.
-    #[command(flatten)]
-    pub compile: CompileArgs,
-    /// Where the patched tree goes.
-    #[command(flatten)]
-    pub place: PlaceArgs,
-}
-
-/// How a tree is compiled.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Build")]
-pub struct CompileArgs {
-    /// The folder of the wheel
-    #[arg(long, value_name = "DIR", default_value = "dist")]
-    pub out: PathBuf,
-    /// How many files are compiled at once [default: MAX_JOBS, else what cores and free memory allow]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Compile without asking, once the diff was shown
-    #[arg(short, long)]
-    pub yes: bool,
 }
 
 /// `diff`

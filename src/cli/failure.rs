@@ -138,7 +138,7 @@ pub enum Failure {
     #[error("{error}")]
     Build {
         /// Why.
-        error: BuildError,
+        error: Box<BuildError>,
         /// What the log tells.
         causes: Vec<String>,
     },
@@ -186,7 +186,7 @@ pub struct Unplanned {
 
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
-        Self::Build { error, causes: Vec::new() }
+        Self::Build { error: Box::new(error), causes: Vec::new() }
     }
 }
 

@@ -8,8 +8,9 @@ use super::{PlaceArgs, PlanArgs};
 
 /// What is said below its flags.
 pub const EXAMPLES: &str = "\
-Without a flag that speaks of architectures it is compiled for the GPUs of this machine alone. The toolkit, PyTorch, Python
-and packages are those of the environment: an active virtual environment or conda, else python3, or --python.
+Without a flag that speaks of architectures it is compiled for the GPUs of this machine alone. Toolkit, PyTorch, Python \
+and packages are those of the environment: --python, an active virtual environment or conda, else python3. --host is \
+always on.
 
 Exit 0: the wheel is there. 1: you declined. 2: no wheel; the log is named and its cause. 130: stopped by Ctrl-C.
 

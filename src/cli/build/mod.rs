@@ -158,6 +158,6 @@ impl Work<'_> {
             terminal.explain(&format!("\n{}\n", diagnosis::text(&found, self.log)));
             return Ok(error.into());
         }
-        Ok(Failure::Build { error, causes: found.known().map(said::cause).collect() })
+        Ok(Failure::Build { error: Box::new(error), causes: found.known().map(said::cause).collect() })
     }
 }

@@ -22,6 +22,7 @@ pub mod terminal;
 pub mod typed;
 pub mod unknown;
 pub mod vendor;
+pub mod verify;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,8 @@ pub enum Answer {
     Yes,
     /// It ran, and the answer is no.
     No,
+    /// It could not be done, and the answer says why.
+    CouldNot,
 }
 
 /// Runs what was typed: 0 done, 1 the answer is no, 2 it could not be done.
@@ -51,6 +54,7 @@ pub fn run() -> ExitCode {
     match dispatch(&cli, &mut terminal) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::CouldNot) => ExitCode::from(2),
         Err(failure) => {
             let report = failure.report();
             if terminal.is_json() {
@@ -78,5 +82,6 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Inspect(args) => inspect::inspect(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal),
         Command::Diagnose(args) => diagnose::diagnose(args, terminal),
+        Command::Verify(args) => verify::verify(args, everywhere, terminal),
     }
 }

@@ -92,7 +92,8 @@ def compiled(modules, files, folder):
         paths += [spec.origin] if spec and spec.has_location and spec.origin else []
         for place in (spec.submodule_search_locations or []) if spec else []:
             paths += below(place)
-    paths += below(folder) if folder else []
+    if folder:
+        paths += [folder] if os.path.isfile(folder) else below(folder)
     kept = {}
     for path in paths:
         if COMPILED.search(path) and os.path.isfile(path):
@@ -119,7 +120,7 @@ def load(path):
     if is_loaded:
         return
     other = FOR_ANOTHER.search(path)
-    if other and not any(path.endswith(suffix) for suffix in SUFFIXES):
+    if other and not any(path.endswith(suffix) for suffix in SUFFIXES if suffix.count(".") > 1):
         version = ".".join(part for part in other.groups()[1:5] if part) or "another"
         raise ImportError(f"{path} is for Python {version}, and this is Python {platform.python_version()}")
     name = dotted(path)

@@ -260,9 +260,11 @@ impl Failure {
             },
             Failure::Place(error) => return Some(place_hint(error)),
             Failure::Verify(error) => verify_hint(error),
-            Failure::NothingInstalled { here: None, .. } => "name what is: mambapatch verify MODULE --python PYTHON",
+            Failure::NothingInstalled { here: None, .. } => {
+                "name what is: mambapatch verify MODULE --python PYTHON"
+            }
             Failure::NothingInstalled { .. } => {
-                "install the tree first: MAX_JOBS=4 pip install --no-build-isolation --no-deps ."
+                "build and install what lies here: mambapatch build . --host --install"
             }
             Failure::NothingCompiled { .. } => "name the module that it installs: mambapatch verify MODULE",
             Failure::Unreadable { hint, .. } => hint,

@@ -21,7 +21,11 @@ use crate::kernels::verify::wheel::{self, Unpacked};
 use crate::kernels::verify::{self, Check, Smoke, Subject, Verified, VerifyError};
 
 /// Verifies what was named, else every upstream that is installed.
-pub fn verify(args: &VerifyArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
+pub fn verify(
+    args: &VerifyArgs,
+    everywhere: &Everywhere,
+    terminal: &mut Terminal,
+) -> Result<Answer, Failure> {
     let sets = patch_sets(everywhere)?;
     let python = verify::program(args.python.as_deref()).ok_or(VerifyError::NoPython)?;
     let asked = Asked { sets: &sets, python: &python };
@@ -53,7 +57,8 @@ pub fn show(subjects: &[Subject], terminal: &mut Terminal) -> Result<Answer, Fai
         let subjects: Vec<Value> = found.iter().map(Found::document).collect();
         terminal.answer(documents::text(&json!({ "subjects": subjects })).as_bytes())?;
     } else {
-        let texts: Vec<String> = found.iter().map(Found::text).collect();
+        let verbose = terminal.verbose;
+        let texts: Vec<String> = found.iter().map(|found| found.text(verbose)).collect();
         terminal.show(&texts.join("\n"))?;
     }
     let answers = found.iter().map(Found::answer);
@@ -122,7 +127,8 @@ impl Asked<'_> {
     /// there.
     fn folder(&self, folder: &Path, word: &str) -> Result<Subject, Failure> {
         let project = self.upstream_of(folder);
-        let built = has_binary(folder) || project.is_some_and(|project| has_binary(&folder.join(&project.module)));
+        let built =
+            has_binary(folder) || project.is_some_and(|project| has_binary(&folder.join(&project.module)));
         let place = |subject| Subject {
             first: vec![folder.to_path_buf()],
             folder: Some(folder.to_path_buf()),
@@ -165,7 +171,9 @@ impl Asked<'_> {
 /// Whether a compiled file lies in a folder itself.
 fn has_binary(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.path().is_file()).any(|entry| is_module(&entry.file_name().to_string_lossy()))
+    entries
+        .filter(|entry| entry.path().is_file())
+        .any(|entry| is_module(&entry.file_name().to_string_lossy()))
 }
 
 fn is_module(name: &str) -> bool {
@@ -201,7 +209,9 @@ impl Found {
         match result {
             Ok(verified) => {
                 let raised = match &verified.smoke {
-                    Smoke::Ran { checks, log } if checks.iter().any(|check| check.raised.is_some()) => Some(log),
+                    Smoke::Ran { checks, log } if checks.iter().any(|check| check.raised.is_some()) => {
+                        Some(log)
+                    }
                     _ => None,
                 };
                 let causes = raised.map(|log| causes(log)).unwrap_or_default();
@@ -227,10 +237,10 @@ impl Found {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, verbose: bool) -> String {
         match self {
             Self::Imported { verified, causes } => {
-                let mut text = imported_text(verified);
+                let mut text = imported_text(verified, verbose);
                 text.push_str(&causes_text(causes));
                 text
             }
@@ -282,21 +292,33 @@ fn verdict(verified: &Verified) -> &'static str {
     }
 }
 
-fn imported_text(verified: &Verified) -> String {
+/// How many compiled files are named.
+const NAMED: usize = 6;
+
+fn imported_text(verified: &Verified, verbose: bool) -> String {
     let mut text = format!("{}\n", paint(STRONG, &title(verified)));
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (name, file) in &verified.modules {
         let file = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
         rows.push(vec![paint(DIM, "imported"), format!("{name} {}", paint(DIM, &file))]);
     }
-    for file in &verified.files {
+    let named = if verbose { verified.files.len() } else { NAMED };
+    for file in verified.files.iter().take(named) {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         rows.push(vec![paint(DIM, "loaded"), name.into_owned()]);
+    }
+    if verified.files.len() > named {
+        rows.push(vec![
+            paint(DIM, "loaded"),
+            format!("{} more compiled files", verified.files.len() - named),
+        ]);
     }
     text.push_str(&columns(&rows, "  "));
     match &verified.smoke {
         Smoke::Ran { checks, .. } => text.push_str(&checks_text(checks)),
-        Smoke::NoGpu(why) => text.push_str(&format!("{} no GPU ({why})\n", paint(WARN, "imported; not run:"))),
+        Smoke::NoGpu(why) => {
+            text.push_str(&format!("{} no GPU ({why})\n", paint(WARN, "imported; not run:")))
+        }
         Smoke::None => {
             let words = "imported; no smoke test is known for it";
             text.push_str(&format!("{}\n", paint(GOOD, words)));

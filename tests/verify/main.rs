@@ -38,7 +38,10 @@ const NO_GPU: &str = "__version__ = '2.11.0'\nclass cuda:\n    is_available = la
 impl Place {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("a folder");
-        let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(root.path().join("env")).status();
+        let made = Command::new("python3")
+            .args(["-m", "venv", "--without-pip"])
+            .arg(root.path().join("env"))
+            .status();
         assert!(made.expect("python3").success());
         let script = "import site; print(site.getsitepackages()[0])";
         let site = Command::new(root.path().join("env/bin/python")).args(["-c", script]).output();
@@ -95,7 +98,9 @@ impl Place {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).expect("a folder").flatten() {
                 let kind = entry.file_type().expect("a type");
-                if kind.is_dir() { folders.push(entry.path()) }
+                if kind.is_dir() {
+                    folders.push(entry.path())
+                }
                 files.insert(entry.path(), entry.metadata().expect("a file").len());
             }
         }
@@ -147,7 +152,9 @@ fn a_module_is_imported_and_its_compiled_files_are_loaded() {
     let place = Place::new();
     place.put("knn/__init__.py", "__version__ = '0.3'\nprint('noise')\n");
     compile(&place.site.join("knn/_C.so"), "_C", "");
-    place.run(&["knn"]).says(0, &["knn 0.3: Python 3.", "imported", "loaded", "_C.so", "no smoke test is known"]);
+    place
+        .run(&["knn"])
+        .says(0, &["knn 0.3: Python 3.", "imported", "loaded", "_C.so", "no smoke test is known"]);
     let (code, document) = place.json(&["knn"]);
     assert_eq!((code, document["verdict"].as_str()), (0, Some("imported")));
     assert_eq!(document["files"][0].as_str(), place.site.join("knn/_C.so").to_str());
@@ -212,7 +219,9 @@ fn what_is_not_installed_is_told() {
 fn a_smoke_test_passes_or_is_wrong_by_its_numbers() {
     let place = Place::new();
     place.put("torch.py", GPU).put("kernels/__init__.py", "__version__ = '1.0'\n");
-    for (error, code, verdict) in [("9e-4", 0, "passed"), ("1.1e-3", 1, "wrong"), ("null", 1, "wrong"), ("-1", 1, "wrong")] {
+    for (error, code, verdict) in
+        [("9e-4", 0, "passed"), ("1.1e-3", 1, "wrong"), ("null", 1, "wrong"), ("-1", 1, "wrong")]
+    {
         place.smoke(&check(error));
         let (ended, document) = place.json(&["kernels"]);
         assert_eq!((ended, document["verdict"].as_str()), (code, Some(verdict)), "{error}");
@@ -229,7 +238,8 @@ fn a_smoke_test_passes_or_is_wrong_by_its_numbers() {
 fn a_smoke_test_that_ends_badly_has_failed() {
     let place = Place::new();
     place.put("torch.py", GPU).put("kernels/__init__.py", "");
-    let raise = "raise RuntimeError('CUDA error: no kernel image is available for execution on the device')\n";
+    let raise =
+        "raise RuntimeError('CUDA error: no kernel image is available for execution on the device')\n";
     place.smoke(&[&check("1e-4"), raise].concat());
     place.run(&["kernels"]).says(1, &["no kernel image is available", "wrong: 1 of 2", "cause:"]);
     place.smoke("import os\nos.abort()\n");
@@ -273,11 +283,14 @@ fn a_wheel_of_another_extension_is_imported() {
     let metadata = b"Metadata-Version: 2.1\nName: knn-cuda\nVersion: 0.3\n";
     let record = b"knn/__init__.py,,\nknn_cuda-0.3.dist-info/RECORD,,\n";
     let path = place.path("here/knn_cuda-0.3-py3-none-any.whl");
-    wheel(&path, &[
-        ("knn/__init__.py", b""),
-        ("knn_cuda-0.3.dist-info/METADATA", metadata),
-        ("knn_cuda-0.3.dist-info/RECORD", record),
-    ]);
+    wheel(
+        &path,
+        &[
+            ("knn/__init__.py", b""),
+            ("knn_cuda-0.3.dist-info/METADATA", metadata),
+            ("knn_cuda-0.3.dist-info/RECORD", record),
+        ],
+    );
     let (code, document) = place.json(&["knn_cuda-0.3-py3-none-any.whl"]);
     assert_eq!((code, document["modules"][0]["name"].as_str()), (0, Some("knn")), "{document}");
 }

@@ -15,8 +15,13 @@ use crate::kernels::python;
 const KEPT: u64 = 4 << 20;
 
 /// Caches that would otherwise be written beside the user's own.
-const CACHES: [&str; 5] =
-    ["TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "MPLCONFIGDIR"];
+const CACHES: [&str; 5] = [
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR",
+    "CUDA_CACHE_PATH",
+    "MPLCONFIGDIR",
+];
 
 /// A Python, and an empty folder in which it runs.
 pub struct Session {

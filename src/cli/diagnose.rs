@@ -101,7 +101,8 @@ fn commands(cause: &Cause, indent: &str) -> String {
     cause.commands.iter().map(|command| format!("{indent}{} {command}\n", paint(HINT, "$"))).collect()
 }
 
-fn block(cause: &Cause, place: &str) -> String {
+/// The cause to act on first, as it is shown.
+pub fn block(cause: &Cause, place: &str) -> String {
     let title = paint(STRONG, &format!("{} ({})", cause.title, cause.id));
     let mut text = format!("{} {title}\n", paint(BAD.bold(), "cause:"));
     text.push_str(&format!("  {}  {}\n\n", paint(DIM, place), cause.hit.excerpt.trim()));
@@ -166,7 +167,8 @@ fn site(hit: &Hit) -> Value {
     json!({ "line": hit.line, "text": hit.excerpt })
 }
 
-fn cause_document(cause: &Cause) -> Value {
+/// A cause as a document.
+pub fn cause_document(cause: &Cause) -> Value {
     let missing = |name: &String| json!({ "fact": name, "command": how_to_know(name) });
     json!({
         "id": cause.id,

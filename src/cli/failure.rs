@@ -15,6 +15,7 @@ use crate::engine::toolkit::Toolkit;
 use crate::kernels::build::BuildError;
 use crate::kernels::inspect::InspectError;
 use crate::kernels::inspect::places::PlaceError;
+use crate::kernels::verify::VerifyError;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +154,25 @@ pub enum Failure {
         /// Why.
         cause: InspectError,
     },
+    /// Something is missing that verifying needs.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// No upstream that could be verified.
+    #[error("none of {} is installed for {}", known.join(", "), python.display())]
+    NothingInstalled {
+        /// The modules of the upstreams.
+        known: Vec<String>,
+        /// The program that was asked.
+        python: PathBuf,
+        /// The upstream of the current folder.
+        here: Option<String>,
+    },
+    /// A folder of no known upstream, without compiled files.
+    #[error("{place} is the tree of no known upstream, and holds no compiled file")]
+    NothingCompiled {
+        /// The folder.
+        place: String,
+    },
     /// A log or a file of facts that cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
@@ -270,6 +290,14 @@ impl Failure {
                 None => "mambapatch list UPSTREAM shows the patches",
             },
             Failure::Place(error) => return Some(place_hint(error)),
+            Failure::Verify(error) => verify_hint(error),
+            Failure::NothingInstalled { here: None, .. } => {
+                "name what is: mambapatch verify MODULE --python PYTHON"
+            }
+            Failure::NothingInstalled { .. } => {
+                "build and install what lies here: mambapatch build . --host --install"
+            }
+            Failure::NothingCompiled { .. } => "name the module that it installs: mambapatch verify MODULE",
             Failure::Unreadable { hint, .. } => hint,
             Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
             Failure::Inspect { .. } => {
@@ -280,6 +308,19 @@ impl Failure {
             }
         };
         Some(hint.to_string())
+    }
+}
+
+/// What to type where something could not be verified.
+pub fn verify_hint(error: &VerifyError) -> &'static str {
+    match error {
+        VerifyError::NoPython | VerifyError::Start { .. } => "name one that runs: --python ./env/bin/python",
+        VerifyError::Folder { .. } => "TMPDIR names the folder for temporary files",
+        VerifyError::Wheel { .. } => "build or fetch it again",
+        VerifyError::NotInstalled { .. } => {
+            "a path has a slash: ./NAME; another environment: --python PYTHON"
+        }
+        VerifyError::Import { .. } => "mambapatch doctor",
     }
 }
 

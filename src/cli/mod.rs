@@ -23,6 +23,7 @@ pub mod terminal;
 pub mod typed;
 pub mod unknown;
 pub mod vendor;
+pub mod verify;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,8 @@ pub enum Answer {
     Yes,
     /// It ran, and the answer is no.
     No,
+    /// It could not be done, and the answer says why.
+    CouldNot,
     /// A signal stopped it.
     Stopped,
 }
@@ -54,6 +57,7 @@ pub fn run() -> ExitCode {
     match dispatch(&cli, &mut terminal) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::CouldNot) => ExitCode::from(2),
         Ok(Answer::Stopped) => ExitCode::from(130),
         Err(failure) => {
             let report = failure.report();
@@ -83,5 +87,6 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Inspect(args) => inspect::inspect(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal),
         Command::Diagnose(args) => diagnose::diagnose(args, terminal),
+        Command::Verify(args) => verify::verify(args, everywhere, terminal),
     }
 }

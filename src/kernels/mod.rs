@@ -9,3 +9,4 @@ pub mod inspect;
 pub mod probe;
 mod process;
 mod python;
+pub mod verify;

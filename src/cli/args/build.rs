@@ -20,6 +20,8 @@ Examples:
   # an old release for an RTX 50xx, on a machine without a GPU; no question is asked
   mambapatch build v2.2.4 --only-arch 120 --yes
   mambapatch build causal-conv1d@v1.4.0 --only-arch 90 120 --python ./env/bin/python --out wheels
+  # into the active environment, and tried there
+  mambapatch build mamba-ssm --install
   # a tree of yours, four files at once
   mambapatch build ./some-extension --jobs 4";
 
@@ -50,4 +52,7 @@ pub struct CompileArgs {
     /// Compile without asking, once the diff was shown
     #[arg(short, long)]
     pub yes: bool,
+    /// Put the wheel into the same Python, and verify it there
+    #[arg(long)]
+    pub install: bool,
 }

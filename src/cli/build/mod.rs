@@ -11,10 +11,11 @@ use super::args::{BuildArgs, Everywhere};
 use super::failure::Failure;
 use super::planned::{Planned, planned};
 use super::terminal::{Reply, Shown, Terminal};
-use super::{Answer, diagnose as diagnosis, diff};
+use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
 use crate::kernels::build::process::Stop;
-use crate::kernels::build::{Approval, BuildError, Built, Order, compile};
+use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
+use crate::kernels::verify::Subject;
 use crate::kernels::{diagnose, probe};
 use chosen::Chosen;
 use said::Told;
@@ -87,11 +88,40 @@ impl Work<'_> {
         let checkout = self.checkout(&done)?;
         self.refuse_changed(&checkout)?;
         let told = Told { planned: self.planned, chosen: self.chosen, checkout: &checkout, log: self.log };
-        match self.compile(approval, &checkout, terminal) {
-            Ok(built) => told.built(&done, built, terminal),
-            Err(BuildError::Stopped { seconds, .. }) => told.stopped(seconds, terminal),
-            Err(error @ BuildError::Failed { .. }) => Err(self.failed(error, terminal)?),
-            Err(error) => Err(error.into()),
+        let stop = self.listen()?;
+        let built = match self.compile(approval, (&checkout, &stop), terminal) {
+            Ok(built) => built,
+            Err(BuildError::Stopped { seconds, .. }) => return told.stopped(seconds, None, terminal),
+            Err(error @ BuildError::Failed { .. }) => return Err(self.failed(error, terminal)?),
+            Err(error) => return Err(error.into()),
+        };
+        if !self.args.compile.install {
+            return told.built(&done, built, None, terminal);
+        }
+        terminal.progress(Progress::Step("installing the wheel".to_string()));
+        match install(&self.chosen.environment, &built.wheel, self.log, &stop) {
+            Err(BuildError::Stopped { .. }) => {
+                return told.stopped(built.seconds, Some(&built.wheel), terminal);
+            }
+            other => other?,
+        }
+        drop(stop);
+        let verified = verify::verified(&self.subject(&built.wheel), terminal)?;
+        told.built(&done, built, Some(verified), terminal)
+    }
+
+    fn listen(&self) -> Result<Stop, BuildError> {
+        let path = std::env::current_exe().unwrap_or_default();
+        Stop::listen().map_err(|cause| BuildError::System { what: "listen for signals in", path, cause })
+    }
+
+    /// What the wheel installed, by the module of its upstream; else by the name that the wheel has.
+    fn subject(&self, wheel: &Path) -> Subject {
+        let python = &self.chosen.environment.python;
+        let name = wheel.file_name().unwrap_or_default().to_string_lossy();
+        match &self.planned.bound.upstream.project {
+            Some(project) => verify::subject(project, python),
+            None => Subject::installed(python, name.split('-').next().unwrap_or_default()),
         }
     }
 
@@ -127,7 +157,7 @@ impl Work<'_> {
     fn compile(
         &self,
         approval: &Approval,
-        checkout: &Checkout,
+        (checkout, stop): (&Checkout, &Stop),
         terminal: &mut Terminal,
     ) -> Result<Built, BuildError> {
         let order = Order {
@@ -140,12 +170,9 @@ impl Work<'_> {
             log: self.log,
             out: &self.args.compile.out,
         };
-        let failed =
-            |cause| BuildError::System { what: "listen for signals in", path: self.log.into(), cause };
-        let stop = Stop::listen().map_err(failed)?;
         terminal.progress(Progress::Step(format!("compiling {}", self.planned.target.label)));
         let began = Instant::now();
-        compile(&order, approval, &stop, &mut |units| terminal.units(units, began))
+        compile(&order, approval, stop, &mut |units| terminal.units(units, began))
     }
 
     /// Why the build failed, as far as its log and this machine tell.

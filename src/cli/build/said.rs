@@ -75,17 +75,25 @@ pub struct Told<'a> {
 
 impl Told<'_> {
     /// The wheel, what it holds, and what to type next.
-    pub fn built(&self, done: &Done, built: Built, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    pub fn built(
+        &self,
+        done: &Done,
+        built: Built,
+        verified: Option<(Answer, Value, String)>,
+        terminal: &mut Terminal,
+    ) -> Result<Answer, Failure> {
         let (wheel, seconds) = (built.wheel, built.seconds);
         let codes: Vec<Code> = codes(&built.libraries).into_keys().collect();
         let held = Held::of(built.libraries);
+        let answer = verified.as_ref().map_or(Answer::Yes, |(answer, ..)| *answer);
         if terminal.is_json() {
             let mut document = documents::planned(self.planned);
             document["result"] = apply::result(done);
             document["build"] = self.document(&wheel, seconds, &codes);
             document["build"]["files"] = held.document();
+            document["verified"] = verified.map_or(Value::Null, |(_, verified, _)| verified);
             terminal.answer(documents::text(&document).as_bytes())?;
-            return Ok(Answer::Yes);
+            return Ok(answer);
         }
         terminal.show(&held.text())?;
         terminal.tell(&line("done", &format!("{}, after {}", wheel.display(), time(seconds))));
@@ -94,21 +102,35 @@ impl Told<'_> {
             self.log.display(),
             self.checkout.folder().display()
         ));
-        terminal.tell(&self.next(&wheel));
-        Ok(Answer::Yes)
+        let installed = verified.is_some();
+        if let Some((.., text)) = verified {
+            terminal.tell(&line("installed", &format!("into {}", self.chosen.environment.python.display())));
+            terminal.show(&text)?;
+        }
+        terminal.tell(&self.next(&wheel, installed));
+        Ok(answer)
     }
 
     /// That it was stopped, what is left, and how to go on.
-    pub fn stopped(&self, seconds: u64, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    pub fn stopped(
+        &self,
+        seconds: u64,
+        wheel: Option<&Path>,
+        terminal: &mut Terminal,
+    ) -> Result<Answer, Failure> {
         let folder = self.checkout.folder().display();
         if terminal.is_json() {
-            let build = json!({ "stopped": true, "seconds": seconds, "log": self.log, "tree": self.checkout.folder() });
+            let build = json!({ "stopped": true, "seconds": seconds, "log": self.log, "tree": self.checkout.folder(), "wheel": wheel });
             terminal.answer(documents::text(&json!({ "build": build })).as_bytes())?;
             return Ok(Answer::Stopped);
         }
+        let what = match wheel {
+            Some(wheel) => format!("{} is there, and not installed", wheel.display()),
+            None => "every compiler has ended, and there is no wheel".to_string(),
+        };
         let again: Vec<String> = std::env::args_os().map(|word| next::quoted(Path::new(&word))).collect();
         terminal.explain(&format!(
-            "{} after {}: every compiler has ended, and there is no wheel\n\
+            "{} after {}: {what}\n\
              \x20 left  the patched tree {folder}, the log {}\n  to go on, from the first file: {}\n",
             paint(WARN, "stopped:"),
             time(seconds),
@@ -118,12 +140,14 @@ impl Told<'_> {
         Ok(Answer::Stopped)
     }
 
-    fn next(&self, wheel: &Path) -> String {
+    fn next(&self, wheel: &Path, installed: bool) -> String {
         let environment = &self.chosen.environment;
         let wheel = next::quoted(wheel);
         let mut text = format!("\n{}\n", paint(STRONG, "next"));
         let install = environment.install_command(&format!("--no-deps --force-reinstall {wheel}"));
-        text.push_str(&format!("  {install}\n"));
+        if !installed {
+            text.push_str(&format!("  {install}\n"));
+        }
         for (command, why) in next::partners(self.planned, "build") {
             text.push_str(&format!("  {command}\n  {}\n", paint(DIM, &format!("    # {why}"))));
         }

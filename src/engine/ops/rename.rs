@@ -142,12 +142,7 @@ impl RenameOp {
     }
 
     /// Sorts the occurrences of a file into edits and places that are left.
-    fn read(
-        &self,
-        file: &Counted<'_>,
-        unused: &BTreeSet<&str>,
-        plan: &mut OpPlan,
-    ) -> Result<Edits, OpError> {
+    fn read(&self, file: &Counted<'_>, unused: &BTreeSet<&str>, plan: &mut OpPlan) -> Result<Edits, OpError> {
         let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
         let mut edits = Edits::new();
         for found in &file.census.occurrences {

@@ -128,6 +128,24 @@ impl PythonEnvironment {
         }
     }
 
+    /// What puts a wheel into this Python in the place of what is there.
+    pub(super) fn install_wheel_command(&self, wheel: &Path) -> Command {
+        let mut command = match &self.installer {
+            Installer::Pip => {
+                let mut command = Command::new(&self.python);
+                command.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check"]);
+                command
+            }
+            Installer::Uv(uv) => {
+                let mut command = Command::new(uv);
+                command.args(["pip", "install", "--python"]).arg(&self.python);
+                command
+            }
+        };
+        command.args(["--no-deps", "--force-reinstall"]).arg(wheel);
+        command
+    }
+
     /// What makes a wheel of a folder: without isolation, without dependencies, without caches.
     pub(super) fn wheel_command(&self, tree: &Path, into: &Path) -> Command {
         let mut command = match &self.installer {

@@ -100,6 +100,14 @@ pub enum BuildError {
         /// How long it took.
         seconds: u64,
     },
+    /// The wheel is there, and could not be installed.
+    #[error("{} was built, and could not be installed; the log is {}", wheel.display(), log.display())]
+    NotInstalled {
+        /// The wheel.
+        wheel: PathBuf,
+        /// All that was said.
+        log: PathBuf,
+    },
     /// A signal stopped it.
     #[error("stopped after {seconds} s")]
     Stopped {
@@ -168,7 +176,9 @@ impl BuildError {
             | Self::Missing { command: install, .. } => return Some(install.clone()),
             Self::NoProject { below, .. } => return below_hint(below),
             Self::Changed { .. } => "name another folder: --into DIR",
-            Self::Failed { log, .. } => return Some(format!("mambapatch diagnose {}", log.display())),
+            Self::Failed { log, .. } | Self::NotInstalled { log, .. } => {
+                return Some(format!("mambapatch diagnose {}", log.display()));
+            }
             Self::NoCode { .. } => "see in the log why: CUDA_HOME, or a variable that leaves CUDA out",
             Self::Lacks { .. } => "see what is compiled: mambapatch check TARGET with the same flags",
             Self::NotOneWheel { .. } => "build the folders one by one: mambapatch build ./DIR",

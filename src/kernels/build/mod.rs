@@ -110,6 +110,27 @@ pub fn compile(
     Ok(Built { wheel: wheel::place(&wheel, order.out)?, seconds, libraries })
 }
 
+/// Puts the wheel into the environment that it was compiled for; what is said goes behind the rest in the log.
+pub fn install(
+    environment: &PythonEnvironment,
+    wheel: &Path,
+    log_path: &Path,
+    stop: &Stop,
+) -> Result<(), BuildError> {
+    let failed = |cause| BuildError::System { what: "write", path: log_path.to_path_buf(), cause };
+    let mut log = File::options().append(true).open(log_path).map_err(failed)?;
+    let mut command = environment.install_wheel_command(wheel);
+    command.current_dir(wheel.parent().unwrap_or(Path::new(".")));
+    let program = environment.python.clone();
+    let ended = run(command, &mut log, stop, &mut |_| {});
+    let log = log_path.to_path_buf();
+    match ended.map_err(|cause| BuildError::System { what: "run", path: program, cause })? {
+        Ended::Stopped => Err(BuildError::Stopped { log, seconds: 0 }),
+        Ended::Status(status) if status.success() => Ok(()),
+        Ended::Status(_) => Err(BuildError::NotInstalled { wheel: wheel.to_path_buf(), log }),
+    }
+}
+
 fn open_log(path: &Path) -> io::Result<File> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     File::create(path)

@@ -23,29 +23,38 @@ const REST: Duration = Duration::from_secs(2);
 const LINE: u64 = 1 << 20;
 
 /// Whether someone wants the build to stop: by Ctrl-C, or a signal that ends programs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 pub struct Stop {
     wanted: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
 }
 
 impl Stop {
-    /// From now on these signals do not end this process, but are asked for here. One that is ignored (`nohup`) stays so.
+    /// Until this value goes away these signals do not end this process, but are asked for here. One that is ignored
+    /// (`nohup`) stays so.
     pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGINT, SIGTERM};
-        let wanted = Arc::new(AtomicBool::new(false));
+        let stop = Self::default();
         #[cfg(unix)]
         let signals = [SIGINT, SIGTERM, signal_hook::consts::SIGHUP];
         #[cfg(not(unix))]
         let signals = [SIGINT, SIGTERM];
         for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
-            signal_hook::flag::register(signal, wanted.clone())?;
+            signal_hook::flag::register_conditional_default(signal, stop.over.clone())?;
+            signal_hook::flag::register(signal, stop.wanted.clone())?;
         }
-        Ok(Self { wanted })
+        Ok(stop)
     }
 
     /// Whether it is to stop.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -238,7 +247,7 @@ mod tests {
     }
 
     fn quiet() -> Stop {
-        Stop { wanted: Arc::default() }
+        Stop::default()
     }
 
     #[test]

@@ -10,8 +10,13 @@ use crate::binaries::extension;
 
 /// What stands where pip does: it checks how it is called, and lets setup.py make the wheel.
 const PIP: &str = r#"
-import os, subprocess, sys
+import os, subprocess, sys, sysconfig, zipfile
 words = sys.argv[1:]
+if words[0] == "install":
+    assert "--no-deps" in words and "--force-reinstall" in words, words
+    print("installing", words[-1])
+    zipfile.ZipFile(words[-1]).extractall(sysconfig.get_path("purelib"))
+    sys.exit(0)
 for flag in ["-v", "--no-build-isolation", "--no-deps", "--no-cache-dir"]:
     assert flag in words, flag
 assert words[0] == "wheel" and "-m" not in words, words
@@ -25,13 +30,16 @@ import os, sys, zipfile
 from packaging.version import Version as _unused
 # CUDAExtension, nvcc
 flags = ["-gencode", "arch=compute_80,code=sm_80"]
+INIT = "print('imported')\n"
 into, here = sys.argv[1], os.path.dirname(os.path.abspath(__file__))
 
-def wheel(*libraries, name="some_extension-1.0-py3-none-any.whl"):
+def wheel(*libraries, name="some_extension-1.0-py3-none-any.whl", ending=".so"):
     with zipfile.ZipFile(os.path.join(into, name), "w") as file:
-        file.writestr("some_extension/__init__.py", "")
+        file.writestr("some_extension/__init__.py", INIT)
+        file.writestr("some_extension-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: some-extension\nVersion: 1.0\n")
+        file.writestr("some_extension-1.0.dist-info/RECORD", "some_extension/__init__.py,,\n")
         for library in libraries:
-            file.write(os.path.join(here, library), f"some_extension/{library}")
+            file.write(os.path.join(here, library), f"some_extension/{library[:-3]}{ending}")
 
 def compiled():
     """The libraries for the architectures of the flags."""
@@ -154,6 +162,12 @@ impl Machine {
         let version = format!("__version__ = '2.11.0+cu'\ncuda: Optional[str] = {cuda}\n");
         let raises = "raise ImportError('torch must not be imported')\n";
         self.package("torch", "2.11.0", &[("torch/__init__.py", raises), ("torch/version.py", &version)]);
+    }
+
+    /// PyTorch, so far that it can be imported; it finds no GPU.
+    pub fn torch_that_imports(&self) {
+        let text = "__version__ = '2.11.0'\nclass cuda:\n    is_available = staticmethod(lambda: False)\n";
+        self.write(&format!("{}/torch/__init__.py", self.site()), text);
     }
 
     /// CUDA 13.0 as the packages of Python have it: no lib64, no libcudart.so.

@@ -176,6 +176,28 @@ fn a_tree_that_needs_no_patch_is_built_all_the_same() {
     assert_eq!(machine.wheels("dist").len(), 1);
 }
 
+#[test]
+fn the_wheel_is_installed_and_verified() {
+    // An object is inspected like a library, and no Python loads it.
+    let good = GOOD.replace("compiled())", "compiled(), ending='.o')");
+    let machine = Machine::new(&good);
+    machine.torch_that_imports();
+    let run = machine.build(&["--yes", "--install"]);
+    run.ends(0, &["done: ", "installed: into "]);
+    assert!(!run.err.contains("next"), "nothing is left to be typed: {}", run.err);
+    assert!(!run.err.contains("--force-reinstall"), "what is done is not to be typed: {}", run.err);
+    assert!(run.out.contains("for-120.o") && run.out.contains("some_extension"), "{}", run.out);
+    assert!(machine.log().contains("installing "), "{}", machine.log());
+    let broken = good.replace("wheel(", "INIT = 'import nowhere_to_be_found'\nwheel(");
+    let machine = Machine::new(&broken);
+    machine.torch_that_imports();
+    let run = machine.build(&["--yes", "--install", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&run.out).expect("a document");
+    assert!(document["verified"].to_string().contains("nowhere_to_be_found"), "{document}");
+    assert_eq!(run.code, 2, "{document}");
+    assert_eq!(machine.wheels("dist").len(), 1);
+}
+
 /// uv, for a Python without pip.
 #[test]
 fn uv_builds_where_there_is_no_pip() {

@@ -143,12 +143,16 @@ impl Told<'_> {
     fn next(&self, wheel: &Path, installed: bool) -> String {
         let environment = &self.chosen.environment;
         let wheel = next::quoted(wheel);
+        let partners = next::partners(self.planned, "build");
+        if installed && partners.is_empty() {
+            return String::new();
+        }
         let mut text = format!("\n{}\n", paint(STRONG, "next"));
         let install = environment.install_command(&format!("--no-deps --force-reinstall {wheel}"));
         if !installed {
             text.push_str(&format!("  {install}\n"));
         }
-        for (command, why) in next::partners(self.planned, "build") {
+        for (command, why) in partners {
             text.push_str(&format!("  {command}\n  {}\n", paint(DIM, &format!("    # {why}"))));
         }
         text

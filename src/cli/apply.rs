@@ -17,15 +17,25 @@ use crate::engine::plan::PatchPlan;
 use crate::engine::tag::SourceVersion;
 
 /// What was written.
-enum Done {
+pub enum Done {
     /// The tree is as it should be.
     Nothing,
     /// It would be written.
     DryRun,
     /// A branch was made, or was there already.
-    Branch { checkout: Checkout, committed: crate::checkout::Committed },
+    Branch {
+        /// Where.
+        checkout: Checkout,
+        /// Which.
+        committed: crate::checkout::Committed,
+    },
     /// Files were written in place.
-    Files { checkout: Checkout, written: crate::checkout::Written },
+    Files {
+        /// Where.
+        checkout: Checkout,
+        /// Which.
+        written: crate::checkout::Written,
+    },
 }
 
 /// Patches a target.
@@ -48,7 +58,7 @@ pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal)
 }
 
 /// A folder of the user's is patched where it lies, also when nothing is to be done.
-fn refuse_into_of_local(planned: &Planned<'_>, place: &PlaceArgs) -> Result<(), Failure> {
+pub fn refuse_into_of_local(planned: &Planned<'_>, place: &PlaceArgs) -> Result<(), Failure> {
     match &planned.target.origin {
         Origin::WorkTree { folder, .. } | Origin::Folder { folder } if place.into.is_some() => {
             Err(CheckoutError::IntoOfLocal { folder: folder.clone() }.into())
@@ -57,7 +67,8 @@ fn refuse_into_of_local(planned: &Planned<'_>, place: &PlaceArgs) -> Result<(), 
     }
 }
 
-fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
+/// Writes what is planned: a branch, or files in place.
+pub fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> {
     let plan = planned.proved.plan();
     if plan.is_empty() {
         return Ok(Done::Nothing);
@@ -198,7 +209,8 @@ pub fn line(word: &str, text: &str) -> String {
     format!("{} {text}\n", paint(GOOD.bold(), &format!("{word}:")))
 }
 
-fn result(done: &Done) -> Value {
+/// What was written, as a document.
+pub fn result(done: &Done) -> Value {
     match done {
         Done::Nothing => json!({ "done": "nothing" }),
         Done::DryRun => json!({ "done": "dry-run" }),

@@ -1,5 +1,7 @@
 //! The command line as it is typed.
 
+mod build;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -8,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::checkout::SourceChoice;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
+
+pub use build::{BuildArgs, CompileArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -130,6 +134,22 @@ Examples:
   mambapatch explain mamba-ssm/cuda-13
   mambapatch explain gpu-arch")]
     Explain(ExplainArgs),
+    /// Patch and compile: show the diff, ask, compile in your Python, and prove what the wheel holds
+    #[command(after_help = build::EXAMPLES)]
+    Build(BuildArgs),
+    /// Import an extension and run the upstream's smoke test against its reference on the GPU; exit 1 if numbers are off, 2
+    /// if it cannot be imported
+    #[command(after_help = "\
+Examples:
+  # every upstream that is installed in the active environment
+  mambapatch verify
+  mambapatch verify mamba_ssm --python ./env/bin/python
+  # a wheel, without installing it
+  mambapatch verify dist/causal_conv1d-1.4.0-cp312-cp312-linux_x86_64.whl
+  # a tree that was built in place, or whose upstream is installed; any other extension is only imported
+  mambapatch verify ./mamba
+  mambapatch verify knn_cuda")]
+    Verify(VerifyArgs),
     /// Show which GPU architectures a compiled extension really holds; with --gpu, exit 1 if one cannot run it
     #[command(after_help = "\
 Examples:
@@ -237,8 +257,8 @@ pub struct WishArgs {
     /// Ask this machine for what is not given: GPUs, toolkit, PyTorch, packages
     #[arg(long)]
     pub host: bool,
-    /// The Python whose packages --host reads [default: the active environment's]
-    #[arg(long, value_name = "PYTHON", requires = "host")]
+    /// The Python whose packages count, with --host; build compiles in it [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
     /// Use these patches too; `mambapatch list UPSTREAM` shows them
     #[arg(long, value_name = "ID", num_args = 1.., value_delimiter = ',')]
@@ -445,6 +465,17 @@ pub struct InspectArgs {
     #[arg(long, value_name = "GPU", value_delimiter = ',')]
     pub gpu: Vec<String>,
     /// The Python whose packages are meant [default: the active environment's]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
+}
+
+/// `verify`
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// A source tree, a wheel, or the name of an installed module or package [default: the upstreams that are installed]
+    #[arg(value_name = "DIR|WHEEL|MODULE")]
+    pub target: Option<String>,
+    /// The Python that imports it [default: the active environment's]
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
 }

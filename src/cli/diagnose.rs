@@ -76,7 +76,8 @@ fn read_facts(path: &Path) -> Result<Facts, Failure> {
     serde_json::from_value(facts).map_err(|error| unreadable(error.to_string()))
 }
 
-fn text(diagnosis: &Diagnosis, log: &Path) -> String {
+/// What a log tells, for people.
+pub fn text(diagnosis: &Diagnosis, log: &Path) -> String {
     let place = |hit: &Hit| match log.as_os_str() == "-" {
         true => format!("line {}", hit.line),
         false => format!("{}:{}", log.display(), hit.line),
@@ -100,7 +101,8 @@ fn commands(cause: &Cause, indent: &str) -> String {
     cause.commands.iter().map(|command| format!("{indent}{} {command}\n", paint(HINT, "$"))).collect()
 }
 
-fn block(cause: &Cause, place: &str) -> String {
+/// The cause to act on first, as it is shown.
+pub fn block(cause: &Cause, place: &str) -> String {
     let title = paint(STRONG, &format!("{} ({})", cause.title, cause.id));
     let mut text = format!("{} {title}\n", paint(BAD.bold(), "cause:"));
     text.push_str(&format!("  {}  {}\n\n", paint(DIM, place), cause.hit.excerpt.trim()));
@@ -165,7 +167,8 @@ fn site(hit: &Hit) -> Value {
     json!({ "line": hit.line, "text": hit.excerpt })
 }
 
-fn cause_document(cause: &Cause) -> Value {
+/// A cause as a document.
+pub fn cause_document(cause: &Cause) -> Value {
     let missing = |name: &String| json!({ "fact": name, "command": how_to_know(name) });
     json!({
         "id": cause.id,

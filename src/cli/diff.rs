@@ -4,8 +4,8 @@ use super::args::{DiffArgs, Everywhere, PlanArgs};
 use super::failure::Failure;
 use super::planned::{Planned, asked, planned};
 use super::standing::{Standing, of_each};
-use super::terminal::Terminal;
-use super::{Answer, json, style, tables};
+use super::terminal::{Shown, Terminal};
+use super::{Answer, json, tables};
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::{Patch, UpstreamStatus};
 
@@ -77,19 +77,14 @@ fn droppable(patch: &Patch) -> String {
 }
 
 /// The diff as the answer; outcomes, effect and notes beside it.
-pub fn show(planned: &Planned<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+pub fn show(planned: &Planned<'_>, terminal: &mut Terminal) -> Result<Shown, Failure> {
     let plan = planned.proved.plan();
-    if terminal.answers_in_colour() {
-        let text: String = plan.diffs().iter().map(style::diff).collect();
-        terminal.show_long(&text)?;
-    } else {
-        terminal.answer(&planned.proved.diff())?;
-    }
+    let shown = terminal.show_plan(&planned.proved)?;
     if !plan.is_empty() {
         terminal.tell("\n");
     }
     terminal.tell(&tables::outcomes(plan, terminal.verbose));
     terminal.tell(&tables::effect(&plan.effect(&planned.bound)));
     planned.notes().iter().for_each(|note| terminal.note(note));
-    Ok(())
+    Ok(shown)
 }

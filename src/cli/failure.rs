@@ -12,8 +12,10 @@ use crate::engine::patchset::load::LoadError;
 use crate::engine::plan::PlanError;
 use crate::engine::plan::prove::ProveError;
 use crate::engine::toolkit::Toolkit;
+use crate::kernels::build::BuildError;
 use crate::kernels::inspect::InspectError;
 use crate::kernels::inspect::places::PlaceError;
+use crate::kernels::verify::VerifyError;
 
 /// Why a command could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -121,6 +123,26 @@ pub enum Failure {
         /// Names that come near.
         nearest: Vec<String>,
     },
+    /// `--python` without anything that asks it.
+    #[error("--python has no effect without --host")]
+    PythonWithoutHost,
+    /// A tree without anything to compile.
+    #[error("{label} carries no kernels (.cu), so it cannot be compiled")]
+    NoKernels {
+        /// What was found.
+        label: String,
+    },
+    /// Nobody can be asked.
+    #[error("nothing was compiled: there is no terminal to ask on")]
+    NobodyToAsk,
+    /// Nothing was built.
+    #[error("{error}")]
+    Build {
+        /// Why.
+        error: Box<BuildError>,
+        /// What the log tells.
+        causes: Vec<String>,
+    },
     /// What is to be inspected is not there.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -131,6 +153,25 @@ pub enum Failure {
         place: String,
         /// Why.
         cause: InspectError,
+    },
+    /// Something is missing that verifying needs.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// No upstream that could be verified.
+    #[error("none of {} is installed for {}", known.join(", "), python.display())]
+    NothingInstalled {
+        /// The modules of the upstreams.
+        known: Vec<String>,
+        /// The program that was asked.
+        python: PathBuf,
+        /// The upstream of the current folder.
+        here: Option<String>,
+    },
+    /// A folder of no known upstream, without compiled files.
+    #[error("{place} is the tree of no known upstream, and holds no compiled file")]
+    NothingCompiled {
+        /// The folder.
+        place: String,
     },
     /// A log or a file of facts that cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
@@ -161,6 +202,12 @@ pub struct Unplanned {
     pub through: Option<String>,
     /// What the target is.
     pub label: String,
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Self::Build { error: Box::new(error), causes: Vec::new() }
+    }
 }
 
 impl From<TargetError> for Failure {
@@ -199,6 +246,7 @@ impl Failure {
                 vec!["nothing was written; this is a fault of the patch set or of mambapatch".to_string()]
             }
             Failure::NotRecognised { known, .. } => known.clone(),
+            Failure::Build { causes, .. } => causes.clone(),
             _ => Vec::new(),
         }
     }
@@ -207,7 +255,10 @@ impl Failure {
         let hint = match self {
             Failure::Checkout(error) => return error.hint(),
             Failure::Deliver(error) => return error.hint(),
-            Failure::NoRepository { .. } => "--source git",
+            Failure::NoRepository { .. } | Failure::NoKernels { .. } => "--source git",
+            Failure::PythonWithoutHost => "--host",
+            Failure::NobodyToAsk => "compile what was shown: --yes",
+            Failure::Build { error, .. } => return error.hint(),
             Failure::NoRemote { name, .. } => {
                 return Some(format!(
                     "name an address, or the path ./{name}; or the clone that has it: --source DIR"
@@ -239,6 +290,14 @@ impl Failure {
                 None => "mambapatch list UPSTREAM shows the patches",
             },
             Failure::Place(error) => return Some(place_hint(error)),
+            Failure::Verify(error) => verify_hint(error),
+            Failure::NothingInstalled { here: None, .. } => {
+                "name what is: mambapatch verify MODULE --python PYTHON"
+            }
+            Failure::NothingInstalled { .. } => {
+                "build and install what lies here: mambapatch build . --host --install"
+            }
+            Failure::NothingCompiled { .. } => "name the module that it installs: mambapatch verify MODULE",
             Failure::Unreadable { hint, .. } => hint,
             Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
             Failure::Inspect { .. } => {
@@ -249,6 +308,19 @@ impl Failure {
             }
         };
         Some(hint.to_string())
+    }
+}
+
+/// What to type where something could not be verified.
+pub fn verify_hint(error: &VerifyError) -> &'static str {
+    match error {
+        VerifyError::NoPython | VerifyError::Start { .. } => "name one that runs: --python ./env/bin/python",
+        VerifyError::Folder { .. } => "TMPDIR names the folder for temporary files",
+        VerifyError::Wheel { .. } => "build or fetch it again",
+        VerifyError::NotInstalled { .. } => {
+            "a path has a slash: ./NAME; another environment: --python PYTHON"
+        }
+        VerifyError::Import { .. } => "mambapatch doctor",
     }
 }
 

@@ -81,6 +81,28 @@ impl Findings {
     }
 }
 
+/// What the libraries of one wheel hold.
+pub struct Held(Findings);
+
+impl Held {
+    /// Of libraries that were read.
+    pub fn of(libraries: Vec<(String, Binary)>) -> Self {
+        let mut findings = Findings::default();
+        libraries.into_iter().for_each(|(label, binary)| findings.add(&label, binary, &[]));
+        Self(findings)
+    }
+
+    /// As a table.
+    pub fn text(&self) -> String {
+        text(&self.0, false)
+    }
+
+    /// As a document.
+    pub fn document(&self) -> Value {
+        document(&self.0)["files"].take()
+    }
+}
+
 /// How many names of libraries without GPU code are shown.
 const NAMED: usize = 4;
 

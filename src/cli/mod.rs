@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod args;
+pub mod build;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;
@@ -22,6 +23,7 @@ pub mod terminal;
 pub mod typed;
 pub mod unknown;
 pub mod vendor;
+pub mod verify;
 
 use std::process::ExitCode;
 
@@ -38,9 +40,13 @@ pub enum Answer {
     Yes,
     /// It ran, and the answer is no.
     No,
+    /// It could not be done, and the answer says why.
+    CouldNot,
+    /// A signal stopped it.
+    Stopped,
 }
 
-/// Runs what was typed: 0 done, 1 the answer is no, 2 it could not be done.
+/// Runs what was typed: 0 done, 1 the answer is no, 2 it could not be done, 130 a signal stopped it.
 pub fn run() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&typed) {
@@ -51,6 +57,8 @@ pub fn run() -> ExitCode {
     match dispatch(&cli, &mut terminal) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
+        Ok(Answer::CouldNot) => ExitCode::from(2),
+        Ok(Answer::Stopped) => ExitCode::from(130),
         Err(failure) => {
             let report = failure.report();
             if terminal.is_json() {
@@ -75,8 +83,10 @@ fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {
         Command::Matrix(args) => matrix::matrix(args, everywhere, terminal),
         Command::List(args) => list::list(args, everywhere, terminal),
         Command::Explain(args) => explain::explain(args, everywhere, terminal),
+        Command::Build(args) => build::build(args, everywhere, terminal),
         Command::Inspect(args) => inspect::inspect(args, terminal),
         Command::Doctor(args) => doctor::doctor(args, terminal),
         Command::Diagnose(args) => diagnose::diagnose(args, terminal),
+        Command::Verify(args) => verify::verify(args, everywhere, terminal),
     }
 }

@@ -1,5 +1,6 @@
 //! What to type after a patch: complete commands that compile the patched tree and nothing else.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::apply::parameters;
@@ -34,11 +35,8 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> String {
         }
     };
     // The partner comes before `cd`: its checkout belongs beside this one, not into it.
-    let known = *version != SourceVersion::Unknown;
-    for partner in upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version)) {
-        let (command, how) = partner_command(partner, planned.bound.request);
-        let works = format!("it works with '{}{}'{how}", partner.distribution, partner.versions);
-        add(&command, &format!("this release {}: {works}", partner.why));
+    for (command, why) in partners(planned, "apply") {
+        add(&command, &why);
     }
     add(&format!("cd {}", quoted(checkout.folder())), "");
     add(
@@ -62,9 +60,22 @@ pub fn unpatched(planned: &Planned<'_>) -> Option<String> {
     Some(format!("\n{}\n  {pip}\n  {why}\n", paint(STRONG, "next")))
 }
 
+/// The commands that do the same (`apply`, `build`) with the partners of a release, and why.
+pub fn partners(planned: &Planned<'_>, verb: &str) -> Vec<(String, String)> {
+    let (upstream, version) = (planned.bound.upstream, &planned.bound.version);
+    let known = *version != SourceVersion::Unknown;
+    let fitting = upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version));
+    let command = |partner: &WorksWith| {
+        let (command, how) = partner_command(partner, planned.bound.request, verb);
+        let works = format!("it works with '{}{}'{how}", partner.distribution, partner.versions);
+        (command, format!("this release {}: {works}", partner.why))
+    };
+    fitting.map(command).collect()
+}
+
 /// The command that patches the newest release that works together with the target, for the same GPUs and toolkits, and
 /// how it goes on; where none are named, the command that installs it.
-fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static str) {
+fn partner_command(partner: &WorksWith, request: &Request, verb: &str) -> (String, &'static str) {
     let newest = partner.newest.as_ref().map(|tag| format!("@{tag}")).unwrap_or_default();
     let same = Request {
         wish: request.wish.clone(),
@@ -75,14 +86,19 @@ fn partner_command(partner: &WorksWith, request: &Request) -> (String, &'static 
     if flags.is_empty() {
         return (format!("pip install --no-build-isolation --no-deps '{name}{}'", partner.versions), "");
     }
-    (format!("mambapatch apply {name}{newest} {flags}"), ", patched and built the same way")
+    (format!("mambapatch {verb} {name}{newest} {flags}"), ", patched and built the same way")
+}
+
+/// The variables that make a release's build compile.
+pub fn variables(upstream: &Upstream, version: &SourceVersion) -> BTreeMap<String, String> {
+    let facts = upstream.build.iter().find(|facts| is_for(&facts.tags, version));
+    facts.map(|facts| facts.variables.clone()).unwrap_or_default()
 }
 
 /// The command that compiles a tree of an upstream.
 pub fn build(upstream: &Upstream, version: &SourceVersion) -> String {
-    let facts = upstream.build.iter().find(|facts| is_for(&facts.tags, version));
-    let variables = facts.iter().flat_map(|facts| &facts.variables);
-    let set: Vec<String> = variables.map(|(name, value)| format!("{name}={value}")).collect();
+    let variables = variables(upstream, version);
+    let set: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let pip = "pip install --no-build-isolation --no-cache-dir --no-deps .";
     if set.is_empty() { pip.to_string() } else { format!("{} {pip}", set.join(" ")) }
 }

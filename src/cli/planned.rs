@@ -15,7 +15,7 @@ use crate::checkout::{
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
-use crate::engine::patchset::load::Texts;
+use crate::engine::patchset::load::{Texts, is_part};
 use crate::engine::patchset::select::Request;
 use crate::engine::patchset::{PatchSets, Project, Upstream, shipped};
 use crate::engine::plan::plan;
@@ -87,7 +87,7 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
         }
         for file in std::fs::read_dir(&set).map_err(failed(&set))? {
             let file = file.map_err(failed(&set))?.path();
-            if file.extension().is_some_and(|ending| ending == "toml") {
+            if is_part(&file.to_string_lossy()) {
                 let toml = std::fs::read_to_string(&file).map_err(failed(&file))?;
                 texts.insert(&name_of(&file), &toml, Some(&folder.display().to_string()));
             }

@@ -22,6 +22,9 @@ pub struct UnknownArch {
 
 /// The request that was typed, filled up from the host where that is wanted.
 pub fn request(args: &WishArgs, catalogue: &Catalogue) -> Result<(Request, Vec<String>), Failure> {
+    if args.python.is_some() && !args.host {
+        return Err(Failure::PythonWithoutHost);
+    }
     let natives = [&args.add_arch, &args.drop_arch, &args.only_arch];
     let asks_native = natives.into_iter().flatten().any(|arch| arch.trim() == "native");
     let host = (args.host || asks_native).then(|| Host::ask(args.python.as_deref()));

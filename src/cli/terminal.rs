@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +12,24 @@ use super::args::{Color, Everywhere, Format};
 use super::failure::Report;
 use super::style::{self, paint};
 use crate::checkout::Progress;
+use crate::engine::plan::prove::ProvedPlan;
+use crate::kernels::build::Approval;
+use crate::kernels::build::progress::Units;
+
+/// A plan's diff was shown; only the terminal makes one.
+#[derive(Debug)]
+pub struct Shown(());
+
+/// What a person said to a question.
+#[derive(Debug)]
+pub enum Reply {
+    /// Go on.
+    Yes(Approval),
+    /// Leave it.
+    No,
+    /// There is no terminal to ask on.
+    Nobody,
+}
 
 /// Where everything is printed.
 #[derive(Debug)]
@@ -57,6 +75,58 @@ impl Terminal {
         self.end_progress();
         let mut out = anstream::stdout().lock();
         unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    }
+
+    /// Shows the diff of a plan as the answer; beside it, where the answer is a JSON document.
+    pub fn show_plan(&mut self, proved: &ProvedPlan) -> io::Result<Shown> {
+        if self.is_json() {
+            self.err(&String::from_utf8_lossy(&proved.diff()));
+        } else if self.answers_in_colour() {
+            self.show_long(&proved.plan().diffs().iter().map(style::diff).collect::<String>())?;
+        } else {
+            self.answer(&proved.diff())?;
+        }
+        Ok(Shown(()))
+    }
+
+    /// Asks whether what was shown is to be compiled; `yes` was said on the command line.
+    pub fn approve(&mut self, _: &Shown, question: &str, yes: bool) -> io::Result<Reply> {
+        if yes {
+            return Ok(Reply::Yes(Approval::given()));
+        }
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Ok(Reply::Nobody);
+        }
+        self.err(&format!("{} [y/N] ", paint(style::STRONG, question)));
+        let mut said = String::new();
+        io::stdin().read_line(&mut said)?;
+        let agreed = matches!(said.trim().to_lowercase().as_str(), "y" | "yes");
+        Ok(if agreed { Reply::Yes(Approval::given()) } else { Reply::No })
+    }
+
+    /// Shows how many files are compiled: a bar on a terminal, a line for each elsewhere.
+    pub fn units(&mut self, units: Units, began: Instant) {
+        let of = units.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        if self.quiet {
+        } else if !io::stderr().is_terminal() {
+            let seconds = began.elapsed().as_secs();
+            let text = format!("compiled {}{of}, {seconds} s", units.done);
+            self.err(&format!("{} {text}\n", paint(style::DIM, "....")));
+        } else if let Some(bar) = &self.bar {
+            let bytes = "{spinner} {msg} {elapsed} [{bar:30}] {pos}/{len}";
+            let template =
+                if units.total.is_some() { bytes } else { "{spinner} {msg} {elapsed} {pos} files" };
+            bar.set_length(units.total.unwrap_or(units.done) as u64);
+            bar.set_position(units.done as u64);
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+        }
+    }
+
+    /// Shows what belongs to an error, with `--quiet` too.
+    pub fn explain(&mut self, text: &str) {
+        self.err(text);
     }
 
     /// Writes a long answer, through the user's pager where it is longer than the screen.

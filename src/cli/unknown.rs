@@ -84,7 +84,7 @@ pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
 }
 
 /// What is wanted, as TORCH_CUDA_ARCH_LIST takes it; none where PyTorch does not.
-fn arch_list(planned: &Planned<'_>) -> Option<String> {
+pub fn arch_list(planned: &Planned<'_>) -> Option<String> {
     let bound = &planned.bound;
     let torch = bound.request.environment.torch.as_ref().map(Tag::version);
     let takes = |code: &Code| {

@@ -1,5 +1,6 @@
 //! The machine that compiles and runs kernels.
 
+pub mod build;
 pub mod diagnose;
 pub mod doctor;
 pub mod facts;
@@ -8,3 +9,4 @@ pub mod inspect;
 pub mod probe;
 mod process;
 mod python;
+pub mod verify;

@@ -23,6 +23,14 @@ use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
 
+/// The file of a set that compares the kernels of its upstream with their references.
+pub const SMOKE: &str = "smoke.py";
+
+/// Whether a file of a set's folder belongs to the set.
+pub fn is_part(path: &str) -> bool {
+    path.ends_with(".toml") || path.rsplit(['/', '\\']).next() == Some(SMOKE)
+}
+
 /// The texts of patch-set files: `SET/FILE.toml` and what it says. Of the same path, the last counts.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
@@ -117,6 +125,7 @@ impl Texts {
                 distribution: spec.distribution,
                 module: spec.module,
                 tag_prefix: spec.tag_prefix,
+                smoke: self.files.get(&format!("{set}/{SMOKE}")).map(|text| text.toml.clone()),
             }),
         })
     }

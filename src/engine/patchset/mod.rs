@@ -52,6 +52,8 @@ pub struct Project {
     pub recognise: Vec<Recognise>,
     /// The newest release that the patch set was tested on.
     pub tested_through: Tag,
+    /// The text of its `smoke.py`: compares its kernels with their references, in any of its releases.
+    pub smoke: Option<String>,
 }
 
 /// A file that tells an upstream from other trees.

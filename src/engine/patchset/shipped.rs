@@ -2,7 +2,7 @@
 
 use include_dir::{Dir, include_dir};
 
-use super::load::Texts;
+use super::load::{Texts, is_part};
 
 static FOLDER: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/patchsets");
 
@@ -12,7 +12,7 @@ pub fn texts() -> Texts {
     let sets = FOLDER.dirs().filter(|set| !matches!(set.path().to_str(), Some("catalogue" | "diagnose")));
     for file in sets.flat_map(Dir::files) {
         if let (Some(path), Some(toml)) = (file.path().to_str(), file.contents_utf8())
-            && path.ends_with(".toml")
+            && is_part(path)
         {
             texts.insert(&path.replace('\\', "/"), toml, None);
         }

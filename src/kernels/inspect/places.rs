@@ -98,7 +98,7 @@ fn is_archive(name: &str) -> bool {
 }
 
 /// A path, with the home folder for a leading `~`.
-fn at_home(word: &str) -> PathBuf {
+pub fn at_home(word: &str) -> PathBuf {
     let rest = word.strip_prefix("~/").or(word.strip_prefix("~").filter(|rest| rest.is_empty()));
     match (rest, std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),

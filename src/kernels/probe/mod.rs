@@ -80,7 +80,7 @@ fn memory() -> Option<u64> {
 }
 
 /// Where a program lies on the search path.
-pub(super) fn on_path(program: &str) -> Option<PathBuf> {
+pub fn on_path(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let name = if cfg!(windows) { format!("{program}.exe") } else { program.to_string() };
     std::env::split_paths(&folders).map(|folder| folder.join(&name)).find(|path| path.is_file())

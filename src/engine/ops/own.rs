@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Site;
 use crate::engine::source::Sources;
-use crate::engine::syntax::census::Name;
+use crate::engine::syntax::census::{Name, Place};
 use crate::engine::syntax::{DeadCode, Language, Passes};
 
 /// A name with the place where the tree defines it.
@@ -42,4 +42,15 @@ pub fn definition(sources: &Sources, name: &str, passes: &Passes) -> Option<OwnN
         let (at, what) = definitions.into_iter().find(|(at, _)| !dead.holds(*at))?;
         Some(OwnName::new(name, Site::of(path, bytes, at), what))
     })
+}
+
+/// Whether a tree defines a macro several times, as for several platforms, and uses it nowhere.
+pub fn is_unused_choice(sources: &Sources, name: &str) -> bool {
+    let parsed = Name::new(name);
+    let files = sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp));
+    let places = files.flat_map(|(_, bytes)| parsed.census(bytes).occurrences).map(|found| found.place);
+    let (defined, others): (Vec<Place>, Vec<Place>) =
+        places.partition(|place| matches!(place, Place::Definition("macro")));
+    let is_use = |place: &Place| !place.is_text() && !matches!(place, Place::Condition | Place::Directive);
+    defined.len() > 1 && !others.iter().any(is_use)
 }

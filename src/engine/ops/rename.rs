@@ -2,6 +2,7 @@
 //!
 //! Places come from the census of the name, never from a parse: every occurrence is edited, or left with a reason.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,8 +56,9 @@ impl RenameOp {
             return Ok(self.left_alone(why, "brought from elsewhere", &counted));
         }
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        let unused = unused_choices(sources, &counted);
         for file in counted.iter().filter(|file| self.files.contains(file.path)) {
-            let edits = self.read(file, &mut plan)?;
+            let edits = self.read(file, &unused, &mut plan)?;
             if !edits.is_empty() {
                 plan.edits.insert(file.path.to_string(), edits);
             }
@@ -140,11 +142,16 @@ impl RenameOp {
     }
 
     /// Sorts the occurrences of a file into edits and places that are left.
-    fn read(&self, file: &Counted<'_>, plan: &mut OpPlan) -> Result<Edits, OpError> {
+    fn read(
+        &self,
+        file: &Counted<'_>,
+        unused: &BTreeSet<&str>,
+        plan: &mut OpPlan,
+    ) -> Result<Edits, OpError> {
         let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
         let mut edits = Edits::new();
         for found in &file.census.occurrences {
-            match self.left(found, &file.dead) {
+            match self.left(found, &file.dead).or_else(|| unused_choice(found, unused)) {
                 Some((why, open)) => plan.left.push(file.left(found.range.start, &why, open)),
                 None => {
                     plan.sites.push(Site::of(file.path, file.bytes, found.range.start));
@@ -216,6 +223,26 @@ impl RenameOp {
 impl Counted<'_> {
     fn left(&self, at: usize, why: &str, open: bool) -> Left {
         Left { site: Site::of(self.path, self.bytes, at), why: why.to_string(), open }
+    }
+}
+
+/// The macros with the name in their bodies that a tree defines for several cases, and never uses: nothing is compiled of
+/// them.
+fn unused_choices<'a>(sources: &Sources, counted: &'a [Counted<'_>]) -> BTreeSet<&'a str> {
+    let bodies = counted.iter().flat_map(|file| &file.census.occurrences).filter_map(macro_around);
+    let names: BTreeSet<&str> = bodies.collect();
+    names.into_iter().filter(|name| own::is_unused_choice(sources, name)).collect()
+}
+
+fn unused_choice(found: &Occurrence, unused: &BTreeSet<&str>) -> Option<(String, bool)> {
+    let name = macro_around(found).filter(|name| unused.contains(name))?;
+    Some((format!("`{name}`, a macro that nothing uses"), false))
+}
+
+fn macro_around(found: &Occurrence) -> Option<&str> {
+    match &found.place {
+        Place::MacroBody(name) => Some(name),
+        _ => None,
     }
 }
 

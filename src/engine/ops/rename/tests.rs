@@ -224,3 +224,16 @@ const SOUP: &[&str] = &[
     "\u{e9}",
     ":",
 ];
+
+#[test]
+fn a_macro_that_is_chosen_and_never_used_stays() {
+    let shim = "#if OWN_HIP\n#define SUM hipcub::Sum()\n#else\n#define SUM cub::Sum()\n#endif\n";
+    let (new, plan) = renamed("cub::Sum", shim);
+    assert_eq!(new, shim);
+    assert_eq!(plan.outcome.detail(), "no `cub::Sum` is left; left: `SUM`, a macro that nothing uses (1)");
+    let used = format!("{shim}int x = reduce(SUM);\n");
+    let (new, _) = renamed("cub::Sum", &used);
+    assert_eq!(new, used.replace(" cub::Sum", " ::cuda::std::plus<>"));
+    let once = "#define SUM cub::Sum()\n";
+    assert_eq!(renamed("cub::Sum", once).0, once.replace("cub::Sum", "::cuda::std::plus<>"));
+}

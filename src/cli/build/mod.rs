@@ -14,6 +14,7 @@ use super::terminal::{Reply, Shown, Terminal};
 use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
 use crate::kernels::build::process::Stop;
+use crate::kernels::build::wheel;
 use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
 use crate::kernels::verify::Subject;
 use crate::kernels::{diagnose, probe};
@@ -84,7 +85,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn run(&self, approval: &Approval, terminal: &mut Terminal) -> Result<Answer, Failure> {
+        wheel::check(&self.args.compile.out)?;
         let done = apply::write(self.planned, &self.args.place)?;
+        if !matches!(done, Done::Nothing) && !terminal.is_json() {
+            apply::tell(&done, self.planned, terminal);
+        }
         let checkout = self.checkout(&done)?;
         self.refuse_changed(&checkout)?;
         let told = Told { planned: self.planned, chosen: self.chosen, checkout: &checkout, log: self.log };

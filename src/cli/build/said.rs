@@ -58,7 +58,8 @@ pub fn question(planned: &Planned<'_>, out: &Path) -> String {
 /// A cause in one line.
 pub fn cause(cause: &Cause) -> String {
     let commands = cause.commands.iter().map(|command| format!(" $ {command}")).collect::<String>();
-    format!("{} ({}): {} {}{commands}", cause.title, cause.id, cause.cause, cause.remedy)
+    let place = format!("line {}: {}", cause.hit.line, cause.hit.excerpt.trim());
+    format!("{} ({}), {place}; {} {}{commands}", cause.title, cause.id, cause.cause, cause.remedy)
 }
 
 /// What the end of a build is told from.

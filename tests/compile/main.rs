@@ -14,6 +14,7 @@ mod harness;
 mod chosen;
 mod closure;
 mod compiler;
+mod controls;
 mod flags;
 mod measured;
 mod migrations;

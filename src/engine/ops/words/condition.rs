@@ -1,4 +1,4 @@
-//! Conditions of CMake, evaluated for each toolkit.
+//! Conditions of CMake, and simple ones of scripts, evaluated for each toolkit.
 
 use std::cmp::Ordering;
 
@@ -22,11 +22,35 @@ pub fn truth(tokens: &[Token], world: World) -> Truth {
     Reader { tokens, world, at: 0 }.condition()
 }
 
+/// A test of a script, `[[ "$CUDA_MAJOR" -lt 12 ]]`, where it compares one number of the toolkit.
+pub fn of_script(words: &[&str]) -> Option<Vec<Token>> {
+    let [subject, operator, number] = match words {
+        ["[", inner @ .., "]"] | ["[[", inner @ .., "]]"] | ["test", inner @ ..] => inner.try_into().ok()?,
+        _ => return None,
+    };
+    let subject = subject.strip_prefix('$')?;
+    let name = subject.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(subject);
+    let is_number = number.parse::<u16>().is_ok();
+    Subject::of(name).filter(|subject| is_number && subject.is_single())?;
+    let (negated, operator) = match operator {
+        "-lt" => (false, "LESS"),
+        "-le" => (false, "LESS_EQUAL"),
+        "-gt" => (false, "GREATER"),
+        "-ge" => (false, "GREATER_EQUAL"),
+        "-eq" | "=" | "==" => (false, "EQUAL"),
+        "-ne" | "!=" => (true, "EQUAL"),
+        _ => return None,
+    };
+    let words = [name, operator, number].map(|word| Token::Word(word.to_string()));
+    let not = negated.then(|| Token::Word("NOT".to_string()));
+    Some(not.into_iter().chain(words).collect())
+}
+
 /// Whether a condition compares the toolkit so that it holds from a version on; then whether that very version is left
 /// out.
 pub fn holds_from(tokens: &[Token]) -> Option<bool> {
     let [Token::Word(left), Token::Word(operator), Token::Word(right)] = tokens else { return None };
-    let subject = Subject::of(left).filter(|subject| *subject != Subject::Major)?;
+    let subject = Subject::of(left).filter(|subject| !subject.is_single())?;
     let is_version =
         right.split('.').count() == 2 && right.split('.').all(|part| part.parse::<u16>().is_ok());
     match operator.strip_prefix("VERSION_").unwrap_or(operator) {
@@ -140,6 +164,8 @@ enum Subject {
     Full,
     /// `12`
     Major,
+    /// `8`
+    Minor,
 }
 
 impl Subject {
@@ -150,21 +176,35 @@ impl Subject {
             "CMAKE_CUDA_COMPILER_VERSION" | "CUDAToolkit_VERSION" | "CUDA_COMPILER_VERSION" => {
                 Some(Self::Full)
             }
-            "CUDA_VERSION_MAJOR" | "CUDAToolkit_VERSION_MAJOR" | "CUDA_MAJOR_VERSION" => Some(Self::Major),
+            "CUDA_VERSION_MAJOR" | "CUDAToolkit_VERSION_MAJOR" | "CUDA_MAJOR_VERSION" | "CUDA_MAJOR" => {
+                Some(Self::Major)
+            }
+            "CUDA_VERSION_MINOR" | "CUDAToolkit_VERSION_MINOR" | "CUDA_MINOR_VERSION" | "CUDA_MINOR" => {
+                Some(Self::Minor)
+            }
             _ => None,
         }
+    }
+
+    /// Whether it is one number of the release.
+    fn is_single(self) -> bool {
+        matches!(self, Self::Major | Self::Minor)
     }
 
     /// How the toolkit compares; `None` where a number that is not known would decide.
     fn compare(self, toolkit: Toolkit, operator: &str, with: &str) -> Option<Ordering> {
         let numbers: Vec<u64> = with.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
         let (major, minor) = (u64::from(toolkit.major), u64::from(toolkit.minor));
-        if !operator.starts_with("VERSION_") && self != Self::Major {
+        if !operator.starts_with("VERSION_") && !self.is_single() {
             // Plain comparisons are of decimal numbers: 12.10 is 12.1.
             let have: f64 = format!("{major}.{minor}").parse().ok()?;
             return have.partial_cmp(&with.parse().ok()?);
         }
-        let have = if self == Self::Major { vec![major] } else { vec![major, minor] };
+        let have = match self {
+            Self::Major => vec![major],
+            Self::Minor => vec![minor],
+            Self::Short | Self::Full => vec![major, minor],
+        };
         let length = have.len().max(numbers.len().min(2));
         let padded = |numbers: &[u64]| -> Vec<u64> {
             (0..length).map(|at| numbers.get(at).copied().unwrap_or(0)).collect()
@@ -232,6 +272,22 @@ mod tests {
         assert_eq!(form("CUDA_VERSION VERSION_LESS 11.8"), None);
         assert_eq!(form("CUDA_VERSION_MAJOR GREATER 11"), None);
         assert_eq!(form("NOT CUDA_VERSION VERSION_GREATER 11.8"), None);
+    }
+
+    #[test]
+    fn tests_of_scripts_compare_single_numbers() {
+        let said = |test: &str| {
+            let words: Vec<&str> = test.split(' ').collect();
+            let tokens = of_script(&words)?;
+            let toolkits = [(11, 8), (12, 4), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
+            Some(toolkits.map(|toolkit| truth(&tokens, World::Cuda(toolkit)) == Truth::Yes))
+        };
+        assert_eq!(said("[[ ${CUDA_MAJOR} == 11 ]]"), Some([true, false, false]));
+        assert_eq!(said("[ $CUDA_MINOR -lt 8 ]"), Some([false, true, true]));
+        assert_eq!(said("test $CUDA_VERSION_MAJOR -ne 12"), Some([true, false, true]));
+        assert_eq!(said("[[ $CUDA_VERSION == 12.8 ]]"), None);
+        assert_eq!(said("[[ $CUDA_MAJOR == 11 && $X == 1 ]]"), None);
+        assert_eq!(said("[ -z $CUDA_MAJOR ]"), None);
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Reading shell scripts, makefiles and Dockerfiles: assignments, commands, and the blocks that conditions make.
 
+use super::condition;
 use super::outline::{Outline, Sequence};
-use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
+use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
 use crate::engine::syntax::words::{Command, Dialect, Word, commands, inside};
 
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
     let dialect = Dialect::of_path(path);
-    let mut reader =
-        Reader { dialect, bytes, worlds, outline: Outline::new(worlds, false), block: 0, tested: false };
-    for command in commands(dialect, bytes) {
-        reader.command(&command);
+    let outline = Outline::new(worlds, false);
+    let mut reader = Reader { dialect, bytes, worlds, outline, block: 0, rest: Vec::new(), tested: false };
+    let commands = commands(dialect, bytes);
+    for (at, command) in commands.iter().enumerate() {
+        reader.command(command, commands.get(at + 1));
     }
     reader.outline
 }
@@ -22,6 +24,8 @@ struct Reader<'a> {
     outline: Outline,
     /// The block of the next command.
     block: usize,
+    /// Of each open conditional, where none of its branches is taken so far.
+    rest: Vec<Presence>,
     /// Whether the line began with a test, as in `[ … ] && X=1`.
     tested: bool,
 }
@@ -35,14 +39,27 @@ enum Turn {
 }
 
 impl Reader<'_> {
-    fn command(&mut self, command: &Command) {
+    fn command(&mut self, command: &Command, next: Option<&Command>) {
         let mut words = command.words.as_slice();
         self.tested &= !command.begins_line;
         while let Some((first, rest)) = words.split_first() {
             match self.turn(&first.text) {
-                Some(Turn::Opens) => self.open(self.block),
-                Some(Turn::Alternates) => self.open(self.outline.blocks[self.block].parent),
-                Some(Turn::Closes) => self.block = self.outline.blocks[self.block].parent,
+                Some(Turn::Opens) => {
+                    self.rest.push(self.cuda(|_| Truth::Yes));
+                    self.branch(self.block, &self.condition(&first.text, rest, next));
+                }
+                Some(Turn::Alternates) => {
+                    let parent = self.outline.blocks[self.block].parent;
+                    self.branch(parent, &self.condition(&first.text, rest, next));
+                    if self.dialect == Dialect::Make {
+                        // `else ifeq (…)` has one `endif` with the `ifeq` before.
+                        return;
+                    }
+                }
+                Some(Turn::Closes) => {
+                    self.rest.pop();
+                    self.block = self.outline.blocks[self.block].parent;
+                }
                 None if matches!(first.text.as_str(), "then" | "do" | "{") => {}
                 None => break,
             }
@@ -67,19 +84,36 @@ impl Reader<'_> {
         Some(turn)
     }
 
-    /// What a script decides by cannot be told; it may hold for any toolkit.
-    fn open(&mut self, parent: usize) {
-        let perhaps = self.worlds.presence(|world| match world {
-            World::Cuda(_) => Truth::Maybe,
-            World::Hip => Truth::No,
-        });
-        self.block = self.outline.block(parent, &perhaps, None);
+    fn cuda(&self, holds: impl Fn(World) -> Truth) -> Presence {
+        self.worlds.presence(|world| if world == World::Hip { Truth::No } else { holds(world) })
+    }
+
+    /// Where a branch is taken if those before it are not. What most scripts decide by cannot be told; it may hold for
+    /// any toolkit.
+    fn condition(&self, keyword: &str, words: &[Word], next: Option<&Command>) -> Presence {
+        // After `if A && B`, the next command is no `then`.
+        let is_whole = next.and_then(|next| next.words.first()).is_some_and(|word| word.text == "then");
+        let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        match (keyword, condition::of_script(&words).filter(|_| is_whole)) {
+            ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => self.cuda(|_| Truth::Yes),
+            ("if" | "elif", Some(tokens)) => self.cuda(|world| condition::truth(&tokens, world)),
+            _ => self.cuda(|_| Truth::Maybe),
+        }
+    }
+
+    /// Opens a block for a branch of the innermost conditional.
+    fn branch(&mut self, parent: usize, condition: &Presence) {
+        let Some(rest) = self.rest.last_mut() else { return };
+        let taken = rest.and(condition);
+        *rest = rest.and(&condition.negated());
+        self.block = self.outline.block(parent, &taken, None);
     }
 
     fn statement(&mut self, words: &[Word]) {
         let block = self.block;
         if self.tested {
-            self.open(block);
+            let perhaps = self.cuda(|_| Truth::Maybe);
+            self.block = self.outline.block(block, &perhaps, None);
         }
         let value = match self.dialect {
             Dialect::Make => make_assignment(words),

@@ -299,6 +299,29 @@ fn current_lists_are_left() {
 }
 
 #[test]
+fn ladders_of_scripts_are_read() {
+    let ladder = "if [[ \"${CUDA_MAJOR}\" == \"11\" ]]; then\n  export TORCH_CUDA_ARCH_LIST=\"6.0;8.0\"\n\
+                  elif [[ \"${CUDA_MAJOR}\" == \"12\" ]]; then\n  if [ $CUDA_MINOR -lt 8 ]; then\n    \
+                  export TORCH_CUDA_ARCH_LIST=\"6.0;9.0\"\n  else\n    export TORCH_CUDA_ARCH_LIST=\"6.0;9.0;12.0\"\n  fi\n\
+                  else\n  export TORCH_CUDA_ARCH_LIST=\"7.5;9.0;12.0\"\nfi\n";
+    for ask in ["120 @13.0", "120 @12.8", "@12.4 @13.0"] {
+        assert_eq!(settled("a.sh", ladder, ask), ladder, "{ask}");
+    }
+    let newer = settled("a.sh", ladder, "103 @13.0");
+    assert_eq!(newer, ladder.replace("7.5;9.0;12.0", "7.5;9.0;10.3;12.0"));
+    let unsure = ladder.replace("== \"11\" ]]; then", "== \"11\" ]] && [ -n \"$OLD\" ]; then");
+    let pruned = settled("a.sh", &unsure, "@13.0");
+    assert_eq!(pruned, unsure.replace("6.0;8.0", "8.0"), "what the condition says is not known");
+    let make = "ifeq ($(A),1)\nX += -gencode arch=compute_90,code=sm_90\nelse ifeq ($(A),2)\n\
+                X += -gencode arch=compute_80,code=sm_80\nendif\nY = -gencode arch=compute_70,code=sm_70\n";
+    assert_eq!(
+        plan("Makefile", make, &asked("@13.0")).0.lines().count(),
+        6,
+        "the last list is all that there is"
+    );
+}
+
+#[test]
 fn lists_of_kernels_are_reported() {
     let text = "set(CUDA_ARCHS \"9.0a\")\ncuda_archs_intersection(MARLIN_ARCHS \"8.0;8.6\" \"${CUDA_ARCHS}\")\nf(OTHER \"8.0\")\n";
     let told = outcome("CMakeLists.txt", text, "120");

@@ -89,10 +89,12 @@ impl Environment {
         );
         // Without pip: Debian's python3 has no ensurepip.
         run(Command::new(&python).args(["-m", "venv", "--without-pip"]).arg(&self.folder));
-        let mut install = Command::new(&python);
-        install.args(["-m", "pip", "--python"]).arg(self.python());
-        install.args(["install", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]);
-        run(install.args(PACKAGES));
+        let install =
+            ["-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"];
+        let site = "import sysconfig; print(sysconfig.get_path('purelib'))";
+        let site = run(Command::new(self.python()).args(["-c", site]));
+        run(Command::new(&python).args(install).args(["--target", site.trim(), PACKAGES[0]]));
+        run(Command::new(self.python()).args(install).args(PACKAGES));
         say(&format!("made after {} s", began.elapsed().as_secs()));
     }
 
@@ -107,7 +109,9 @@ impl Environment {
     }
 }
 
-fn run(command: &mut Command) {
+/// What a program that ends well prints.
+fn run(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("python can be run");
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -14,6 +14,7 @@ use super::terminal::{Reply, Shown, Terminal};
 use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
 use crate::kernels::build::process::Stop;
+use crate::kernels::build::progress::Units;
 use crate::kernels::build::wheel;
 use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
 use crate::kernels::verify::Subject;
@@ -177,6 +178,7 @@ impl Work<'_> {
         };
         terminal.progress(Progress::Step(format!("compiling {}", self.planned.target.label)));
         let began = Instant::now();
+        terminal.units(Units::default(), began);
         compile(&order, approval, stop, &mut |units| terminal.units(units, began))
     }
 

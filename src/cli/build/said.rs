@@ -52,7 +52,8 @@ fn installer(chosen: &Chosen) -> &'static str {
 pub fn question(planned: &Planned<'_>, out: &Path) -> String {
     let wanted: Vec<String> = planned.bound.request.wish.wanted().map(|code| code.to_string()).collect();
     let codes = if wanted.is_empty() { String::new() } else { format!(" for {}", wanted.join(", ")) };
-    format!("write this and compile {}{codes} into {}?", planned.target.label, out.display())
+    let write = if planned.proved.plan().is_empty() { "" } else { "write this and " };
+    format!("{write}compile {}{codes} into {}?", planned.target.label, out.display())
 }
 
 /// A cause in one line.

@@ -53,6 +53,9 @@ pub fn apply(args: &ApplyArgs, everywhere: &Everywhere, terminal: &mut Terminal)
         terminal.answer(documents::text(&document).as_bytes())?;
     } else {
         tell(&done, &planned, terminal);
+        if let Done::Branch { checkout, .. } | Done::Files { checkout, .. } = &done {
+            terminal.tell(&next::steps(&planned, checkout));
+        }
     }
     Ok(Answer::Yes)
 }
@@ -166,7 +169,8 @@ pub fn written(code: Code) -> String {
     }
 }
 
-fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
+/// What was written, and how to take it back.
+pub fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
     match done {
         Done::Nothing => {
             terminal.tell(&line("nothing to do", &planned.nothing()));
@@ -187,7 +191,6 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
             if committed.own_identity && !committed.already {
                 terminal.note("git knows no name of yours, so the commits carry that of mambapatch");
             }
-            terminal.tell(&next::steps(planned, checkout));
         }
         Done::Files { checkout, written } => {
             terminal.tell(&line(
@@ -199,7 +202,6 @@ fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 let undo = format!("patch -p1 -d {folder} < {reverse}");
                 terminal.note(&format!("to take it back: {undo}"));
             }
-            terminal.tell(&next::steps(planned, checkout));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The command line as it is typed.
 
-mod build;
+mod kernels;
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::checkout::SourceChoice;
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
 
-pub use build::{BuildArgs, CompileArgs};
+pub use kernels::{BuildArgs, CompileArgs, DiagnoseArgs, DoctorArgs, InspectArgs, VerifyArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -135,7 +135,7 @@ Examples:
   mambapatch explain gpu-arch")]
     Explain(ExplainArgs),
     /// Patch and compile: show the diff, ask, compile in your Python, and prove what the wheel holds
-    #[command(after_help = build::EXAMPLES)]
+    #[command(after_help = kernels::BUILD)]
     Build(BuildArgs),
     /// Import an extension and run the upstream's smoke test against its reference on the GPU; exit 1 if numbers are off, 2
     /// if it cannot be imported
@@ -453,51 +453,4 @@ pub struct ExplainArgs {
     /// A patch (mamba-ssm/cuda-13, cuda-13) or an op (mamba-ssm/cuda-13/rewrite-2)
     #[arg(value_name = "PATCH|OP")]
     pub id: String,
-}
-
-/// `inspect`
-#[derive(Debug, Args)]
-pub struct InspectArgs {
-    /// Libraries and objects (.so, .pyd, .dll, .o, .a), wheels, folders, or names of installed packages and modules
-    #[arg(value_name = "FILE|WHEEL|DIR|MODULE", required = true)]
-    pub targets: Vec<String>,
-    /// Say whether it runs on this GPU: 120, 5090, B200, native; can be repeated
-    #[arg(long, value_name = "GPU", value_delimiter = ',')]
-    pub gpu: Vec<String>,
-    /// The Python whose packages are meant [default: the active environment's]
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
-}
-
-/// `verify`
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// A source tree, a wheel, or the name of an installed module or package [default: the upstreams that are installed]
-    #[arg(value_name = "DIR|WHEEL|MODULE")]
-    pub target: Option<String>,
-    /// The Python that imports it [default: the active environment's]
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
-}
-
-/// `diagnose`
-#[derive(Debug, Args)]
-pub struct DiagnoseArgs {
-    /// The log, packed with gzip or not; - is standard input
-    #[arg(value_name = "LOG", default_value = "-")]
-    pub log: PathBuf,
-    /// What `mambapatch doctor --format json` wrote on the machine of the log [default: this machine is asked]
-    #[arg(long, value_name = "FILE")]
-    pub facts: Option<PathBuf>,
-    /// The Python whose packages count [default: the active environment's]
-    #[arg(long, value_name = "PYTHON", conflicts_with = "facts")]
-    pub python: Option<PathBuf>,
-}
-
-/// `doctor`
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    /// The Python whose packages count [default: the active environment's]
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
 }

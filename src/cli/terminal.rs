@@ -107,20 +107,21 @@ impl Terminal {
     /// Shows how many files are compiled: a bar on a terminal, a line for each elsewhere.
     pub fn units(&mut self, units: Units, began: Instant) {
         let of = units.total.map(|total| format!(" of {total}")).unwrap_or_default();
-        if self.quiet {
-        } else if !io::stderr().is_terminal() {
-            let seconds = began.elapsed().as_secs();
-            let text = format!("compiled {}{of}, {seconds} s", units.done);
-            self.err(&format!("{} {text}\n", paint(style::DIM, "....")));
-        } else if let Some(bar) = &self.bar {
-            let bytes = "{spinner} {msg} {elapsed} [{bar:30}] {pos}/{len}";
-            let template =
-                if units.total.is_some() { bytes } else { "{spinner} {msg} {elapsed} {pos} files" };
+        if let Some(bar) = &self.bar {
+            let template = match units {
+                Units { total: Some(_), .. } => "{spinner} {msg} {elapsed} [{bar:30}] {pos}/{len}",
+                Units { done: 0, .. } => "{spinner} {msg} {elapsed}",
+                _ => "{spinner} {msg} {elapsed} {pos} files",
+            };
             bar.set_length(units.total.unwrap_or(units.done) as u64);
             bar.set_position(units.done as u64);
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style.progress_chars("=> "));
             }
+        } else if !self.quiet && units.done > 0 {
+            let seconds = began.elapsed().as_secs();
+            let text = format!("compiled {}{of}, {seconds} s", units.done);
+            self.err(&format!("{} {text}\n", paint(style::DIM, "....")));
         }
     }
 

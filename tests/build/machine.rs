@@ -201,10 +201,21 @@ impl Machine {
         Run::of(self.command(&arguments).output().expect("the program"))
     }
 
-    /// The same, begun.
-    pub fn begin(&self, flags: &[&str]) -> Child {
+    /// The same, begun; how signals are taken, as env says it.
+    #[cfg(target_os = "linux")]
+    pub fn begin(&self, signals: &str, flags: &[&str]) -> Child {
         let arguments = [&["build", "./ext", "--only-arch", "120"], flags].concat();
-        self.command(&arguments).spawn().expect("the program")
+        let build = self.command(&arguments);
+        // A test run in the background has these signals ignored, and mambapatch would leave them so.
+        let mut command = Command::new("/usr/bin/env");
+        command
+            .args(["--default-signal=INT,HUP,TERM", signals])
+            .arg(build.get_program())
+            .args(build.get_args());
+        command.current_dir(self.path("work")).env_clear();
+        command.envs(build.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program")
     }
 
     /// The wheels in a folder of `work`.

@@ -18,7 +18,17 @@ use machine::{GOOD, Machine, Run, names};
 fn what_was_shown_is_compiled_and_proved() {
     let machine = Machine::new(GOOD);
     let run = machine.build(&["--yes", "--jobs", "3"]);
-    run.ends(0, &["compiled 1 of 2", "compiled 2 of 2", "done: ", "--no-deps --force-reinstall"]);
+    run.ends(
+        0,
+        &[
+            "done: files in ",
+            "to take it back: ",
+            "compiled 1 of 2",
+            "compiled 2 of 2",
+            "done: ",
+            "--no-deps --force-reinstall",
+        ],
+    );
     assert!(run.out.contains("+flags = [\"-gencode\", \"arch=compute_120,code=sm_120\"]"), "{}", run.out);
     assert!(run.out.contains("some_extension/for-120.so\n  machine code  120"), "{}", run.out);
     assert_eq!(machine.wheels("dist"), ["some_extension-1.0-py3-none-any.whl"]);
@@ -86,6 +96,21 @@ fn what_the_build_imports_must_be_there() {
     run.ends(2, &["setuptools>=81 (80.0 is there), wheel, packaging\n"]);
     run.ends(2, &[&format!("hint: {python} -m pip install 'setuptools>=81' 'wheel' 'packaging'")]);
     assert!(!machine.path("work/ext/ran.txt").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_before_anything_is_compiled() {
+    let machine = Machine::new(GOOD);
+    machine.write("work/file", "");
+    machine.build(&["--yes", "--out", "file/dist"]).ends(2, &["cannot write to file/dist"]);
+    assert!(!machine.path("work/ext/ran.txt").exists());
+}
+
+#[test]
+fn a_toolkit_that_was_named_and_is_not_there_is_said() {
+    let machine = Machine::new(GOOD);
+    let run = machine.build(&["--yes", "--cuda", "12.9"]);
+    run.ends(0, &["no nvcc of a toolkit that was named fits: CUDA 13.0 compiles", "13.0, CUDA_HOME="]);
 }
 
 #[test]

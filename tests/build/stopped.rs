@@ -48,7 +48,7 @@ fn signal(child: &Child, name: &str) {
 
 fn stopped(by: &str) {
     let machine = Machine::new(STUCK);
-    let child = machine.begin(&["--yes"]);
+    let child = machine.begin("--", &["--yes"]);
     until("a compiler", || machine.path("work/ext/pids.txt").exists());
     signal(&child, by);
     let run = Run::of(child.wait_with_output().expect("it ends"));
@@ -70,6 +70,19 @@ fn goes_on(machine: &Machine) {
     let (begin, _) = setup.split_once("\nimport signal, subprocess").expect("the build");
     machine.write("work/ext/setup.py", format!("{begin}\nwheel(*compiled())\n"));
     machine.build(&["--yes"]).ends(0, &["nothing is patched", "done: "]);
+}
+
+/// Under `nohup` a build goes on when its terminal is closed.
+#[test]
+fn a_signal_that_is_ignored_stays_so() {
+    let waits = "import time\nopen(os.path.join(here, 'begun'), 'w').close()\n\
+                 while not os.path.exists(os.path.join(here, 'go')): time.sleep(0.05)\nwheel(*compiled())\n";
+    let machine = Machine::new(waits);
+    let child = machine.begin("--ignore-signal=HUP", &["--yes"]);
+    until("the build", || machine.path("work/ext/begun").exists());
+    signal(&child, "-HUP");
+    machine.write("work/ext/go", "");
+    Run::of(child.wait_with_output().expect("it ends")).ends(0, &["done: "]);
 }
 
 #[test]

@@ -13,6 +13,7 @@
 
 use std::io::Write;
 
+pub mod environment;
 pub mod flags;
 pub mod laws;
 pub mod releases;

@@ -9,6 +9,7 @@
 mod harness;
 
 mod fatbin;
+mod whole;
 
 use std::fs;
 use std::path::Path;

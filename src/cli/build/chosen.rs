@@ -26,8 +26,10 @@ pub struct Machine {
     toolkit: FoundToolkit,
     release: Toolkit,
     wish: WishArgs,
-    /// What was not asked for by a flag.
+    /// No flag speaks of architectures.
     native: bool,
+    /// No toolkit was named, or the one that compiles.
+    named: bool,
 }
 
 /// All that is chosen.
@@ -61,10 +63,11 @@ pub fn ask(typed: &WishArgs) -> Result<Machine, Failure> {
         toolkit::choose(&environment.toolkits, &wanted).ok_or_else(|| no_toolkit(&environment))?;
     let toolkit = toolkit.clone();
     wish.host = true;
-    if wish.cuda.is_empty() {
-        wish.cuda = vec![release];
+    let named = wish.cuda.is_empty() || wish.cuda.contains(&release);
+    if !wish.cuda.contains(&release) {
+        wish.cuda.push(release);
     }
-    Ok(Machine { toolkit, release, environment, wish, native })
+    Ok(Machine { toolkit, release, environment, wish, native, named })
 }
 
 /// The GPUs of this machine, where no flag speaks of architectures.
@@ -139,8 +142,11 @@ impl Machine {
             let install = environment.install_command("ninja");
             notes.push(format!("ninja is missing, so one file is compiled at a time: {install}"));
         }
-        if !self.wish.cuda.contains(&self.release) {
-            notes.push(format!("no nvcc of a named toolkit is here: CUDA {} compiles", self.release));
+        if !self.named {
+            let release = self.release;
+            notes.push(format!(
+                "no nvcc of a toolkit that was named fits: CUDA {release} compiles, and is patched for too"
+            ));
         }
         let home = std::env::var_os("CUDA_HOME").filter(|home| !home.is_empty());
         let ours = self.toolkit.by.as_deref() == Some("CUDA_HOME");

@@ -14,6 +14,8 @@ use super::terminal::{Reply, Shown, Terminal};
 use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
 use crate::kernels::build::process::Stop;
+use crate::kernels::build::progress::Units;
+use crate::kernels::build::wheel;
 use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
 use crate::kernels::verify::Subject;
 use crate::kernels::{diagnose, probe};
@@ -84,7 +86,11 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn run(&self, approval: &Approval, terminal: &mut Terminal) -> Result<Answer, Failure> {
+        wheel::check(&self.args.compile.out)?;
         let done = apply::write(self.planned, &self.args.place)?;
+        if !matches!(done, Done::Nothing) && !terminal.is_json() {
+            apply::tell(&done, self.planned, terminal);
+        }
         let checkout = self.checkout(&done)?;
         self.refuse_changed(&checkout)?;
         let told = Told { planned: self.planned, chosen: self.chosen, checkout: &checkout, log: self.log };
@@ -172,6 +178,7 @@ impl Work<'_> {
         };
         terminal.progress(Progress::Step(format!("compiling {}", self.planned.target.label)));
         let began = Instant::now();
+        terminal.units(Units::default(), began);
         compile(&order, approval, stop, &mut |units| terminal.units(units, began))
     }
 

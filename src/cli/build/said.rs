@@ -52,13 +52,15 @@ fn installer(chosen: &Chosen) -> &'static str {
 pub fn question(planned: &Planned<'_>, out: &Path) -> String {
     let wanted: Vec<String> = planned.bound.request.wish.wanted().map(|code| code.to_string()).collect();
     let codes = if wanted.is_empty() { String::new() } else { format!(" for {}", wanted.join(", ")) };
-    format!("write this and compile {}{codes} into {}?", planned.target.label, out.display())
+    let write = if planned.proved.plan().is_empty() { "" } else { "write this and " };
+    format!("{write}compile {}{codes} into {}?", planned.target.label, out.display())
 }
 
 /// A cause in one line.
 pub fn cause(cause: &Cause) -> String {
     let commands = cause.commands.iter().map(|command| format!(" $ {command}")).collect::<String>();
-    format!("{} ({}): {} {}{commands}", cause.title, cause.id, cause.cause, cause.remedy)
+    let place = format!("line {}: {}", cause.hit.line, cause.hit.excerpt.trim());
+    format!("{} ({}), {place}; {} {}{commands}", cause.title, cause.id, cause.cause, cause.remedy)
 }
 
 /// What the end of a build is told from.

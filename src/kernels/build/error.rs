@@ -77,7 +77,7 @@ pub enum BuildError {
         below: Vec<String>,
     },
     /// The tree holds something else than what was shown.
-    #[error("{} is not as it was shown: someone else changed it", path.display())]
+    #[error("{} is not as it was shown: the checkout of an earlier run is on another branch, or was changed", path.display())]
     Changed {
         /// The file.
         path: PathBuf,

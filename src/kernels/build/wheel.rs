@@ -62,6 +62,14 @@ pub fn codes(libraries: &Libraries) -> BTreeMap<Code, usize> {
     all
 }
 
+/// Refuses a folder that cannot be written to, before anything is compiled; nothing is left there.
+pub fn check(out: &Path) -> Result<(), BuildError> {
+    let full = std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf());
+    let there = full.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    let failed = |cause| BuildError::System { what: "write to", path: out.to_path_buf(), cause };
+    tempfile::tempfile_in(there).map(drop).map_err(failed)
+}
+
 /// Moves a wheel to its folder: whole or not at all.
 pub fn place(wheel: &Path, out: &Path) -> Result<PathBuf, BuildError> {
     let failed = |cause: io::Error| BuildError::System { what: "write", path: out.to_path_buf(), cause };

@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 mod build;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
 
 pub use build::{BuildArgs, CompileArgs};
+pub use verify::VerifyArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -139,16 +141,7 @@ Examples:
     Build(BuildArgs),
     /// Import an extension and run the upstream's smoke test against its reference on the GPU; exit 1 if numbers are off, 2
     /// if it cannot be imported
-    #[command(after_help = "\
-Examples:
-  # every upstream that is installed in the active environment
-  mambapatch verify
-  mambapatch verify mamba_ssm --python ./env/bin/python
-  # a wheel, without installing it
-  mambapatch verify dist/causal_conv1d-1.4.0-cp312-cp312-linux_x86_64.whl
-  # a tree that was built in place, or whose upstream is installed; any other extension is only imported
-  mambapatch verify ./mamba
-  mambapatch verify knn_cuda")]
+    #[command(after_help = verify::EXAMPLES)]
     Verify(VerifyArgs),
     /// Show which GPU architectures a compiled extension really holds; with --gpu, exit 1 if one cannot run it
     #[command(after_help = "\
@@ -465,17 +458,6 @@ pub struct InspectArgs {
     #[arg(long, value_name = "GPU", value_delimiter = ',')]
     pub gpu: Vec<String>,
     /// The Python whose packages are meant [default: the active environment's]
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
-}
-
-/// `verify`
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// A source tree, a wheel, or the name of an installed module or package [default: the upstreams that are installed]
-    #[arg(value_name = "DIR|WHEEL|MODULE")]
-    pub target: Option<String>,
-    /// The Python that imports it [default: the active environment's]
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
 }

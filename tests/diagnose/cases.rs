@@ -95,6 +95,21 @@ fn each_rule_ends_in_a_case_that_always_holds_and_names_patches_that_exist() {
     }
 }
 
+/// Logs of builds that really failed, cut to what matters: the folder names of their machine are others, nothing else.
+#[test]
+fn logs_of_builds_that_really_failed_are_explained() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnose/real");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(folder).expect("the logs").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let log = std::fs::read_to_string(entry.path()).expect(&name);
+        let diagnosis = told(&log, None);
+        assert_eq!(Some(first(&diagnosis)), name.split('-').next(), "{name}: {:#?}", diagnosis.causes);
+        tried += 1;
+    }
+    assert!(tried >= 8, "{tried}");
+}
+
 #[test]
 fn harmless_lines_match_nothing() {
     let log = include_str!("harmless.log");

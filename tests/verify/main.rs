@@ -219,13 +219,18 @@ fn what_is_not_installed_is_told() {
 fn a_smoke_test_passes_or_is_wrong_by_its_numbers() {
     let place = Place::new();
     place.put("torch.py", GPU).put("kernels/__init__.py", "__version__ = '1.0'\n");
-    for (error, code, verdict) in
-        [("9e-4", 0, "passed"), ("1.1e-3", 1, "wrong"), ("null", 1, "wrong"), ("-1", 1, "wrong")]
-    {
+    for (error, code, verdict) in [
+        ("9e-4", 0, "passed"),
+        ("1.1e-3", 1, "wrong"),
+        ("null", 1, "wrong"),
+        ("NaN", 1, "wrong"),
+        ("-1", 1, "wrong"),
+    ] {
         place.smoke(&check(error));
         let (ended, document) = place.json(&["kernels"]);
         assert_eq!((ended, document["verdict"].as_str()), (code, Some(verdict)), "{error}");
         assert_eq!(document["gpu"], "A GPU");
+        assert_eq!(document["checks"].as_array().map(Vec::len), Some(1));
         assert_eq!(document["checks"][0]["passed"], verdict == "passed");
     }
     place.smoke(&check("9e-4"));

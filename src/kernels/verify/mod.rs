@@ -269,26 +269,30 @@ struct Said {
 fn run(smoke: &str, session: &Session) -> Result<Smoke, VerifyError> {
     let mut checks: Vec<Check> = Vec::new();
     let ended = session.run(smoke, &[], &mut |line| {
-        let said = serde_json::from_str::<Said>(line).ok();
-        checks.extend(said.map(|said| Check {
-            name: said.check,
-            error: said.error,
-            tolerance: said.tolerance,
-            raised: said.raised,
-        }));
+        checks.extend(line.starts_with('{').then(|| read(line)));
     })?;
     let nothing = checks.is_empty().then(|| "it checked nothing".to_string());
     if let Some(failed) = ended.failed.or(nothing) {
         let last = ended.log.lines().rev().find(|line| !line.trim().is_empty());
         let raised = last.map(|last| format!("{failed}: {}", last.trim())).unwrap_or(failed);
-        checks.push(Check {
-            name: "smoke test".to_string(),
-            error: None,
-            tolerance: 0.0,
-            raised: Some(raised),
-        });
+        checks.push(failed_check(raised));
     }
     Ok(Smoke::Ran { checks, log: ended.log })
+}
+
+/// A line of a smoke test. One that cannot be read has failed: Python writes `NaN`, which is no JSON.
+fn read(line: &str) -> Check {
+    match serde_json::from_str::<Said>(line) {
+        Ok(said) => {
+            let Said { check: name, tolerance, error, raised } = said;
+            Check { name, error, tolerance, raised }
+        }
+        Err(error) => failed_check(format!("it printed {line}, which cannot be read: {error}")),
+    }
+}
+
+fn failed_check(raised: String) -> Check {
+    Check { name: "smoke test".to_string(), error: None, tolerance: 0.0, raised: Some(raised) }
 }
 
 /// Which of some modules a Python finds; none of them is imported.

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -12,7 +13,7 @@ use super::VerifyError;
 use crate::kernels::python;
 
 /// How much of a script's error output is kept, in bytes; it is read to its end all the same.
-const KEPT: u64 = 4 << 20;
+const KEPT: usize = 4 << 20;
 
 /// Caches that would otherwise be written beside the user's own.
 const CACHES: [&str; 5] = [
@@ -63,13 +64,12 @@ impl Session {
         fs::write(&file, script).map_err(|cause| VerifyError::Folder { cause })?;
         let start = |cause: io::Error| VerifyError::Start { python: self.python.clone(), cause };
         let mut child = self.command(&file, arguments).spawn().map_err(start)?;
-        let log = child.stderr.take().map(|stream| thread::spawn(move || kept(stream)));
+        let log = child.stderr.take().map(Log::of).unwrap_or_default();
         let lines = child.stdout.take().map(lines_of);
         let late = lines.is_some_and(|lines| !follow(&lines, self.limit, line));
         let failed = end(&mut child, late).map_err(start)?;
         let failed = if late { Some(format!("nothing for {} s", self.limit.as_secs())) } else { failed };
-        let log = log.and_then(|log| log.join().ok()).unwrap_or_default();
-        Ok(Ended { log, failed })
+        Ok(Ended { log: log.text(), failed })
     }
 
     fn command(&self, file: &Path, arguments: &[&str]) -> Command {
@@ -93,13 +93,35 @@ impl Session {
     }
 }
 
-/// The beginning of a stream.
-fn kept(mut stream: impl Read) -> String {
-    let mut bytes = Vec::new();
-    // What cannot be read is missing from the log, and nothing else.
-    let _ = stream.by_ref().take(KEPT).read_to_end(&mut bytes);
-    let _ = io::copy(&mut stream, &mut io::sink());
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The beginning of a stream, as it comes.
+#[derive(Default)]
+struct Log {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    end: Option<Receiver<()>>,
+}
+
+impl Log {
+    fn of(mut stream: impl Read + Send + 'static) -> Self {
+        let (sender, end) = channel::<()>();
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = bytes.clone();
+        thread::spawn(move || {
+            let mut part = [0; 8192];
+            while let Ok(read @ 1..) = stream.read(&mut part) {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = KEPT.saturating_sub(kept.len()).min(read);
+                kept.extend(part.iter().take(room));
+            }
+            drop(sender);
+        });
+        Self { bytes, end: Some(end) }
+    }
+
+    /// What came. A process that was left behind can hold the stream open: that is not waited for.
+    fn text(&self) -> String {
+        let _ = self.end.as_ref().map(|end| end.recv_timeout(Duration::from_secs(2)));
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
 }
 
 fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
@@ -107,7 +129,7 @@ fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
-        while reader.by_ref().take(KEPT).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        while reader.by_ref().take(KEPT as u64).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             if sender.send(String::from_utf8_lossy(&line).trim_end().to_string()).is_err() {
                 return;
             }

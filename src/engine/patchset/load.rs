@@ -435,6 +435,7 @@ impl At<'_> {
         {
             return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
         }
+        let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
             find,
@@ -448,6 +449,8 @@ impl At<'_> {
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
+            brought_by,
+            read_by,
             advice: spec.advice.clone(),
         })))
     }

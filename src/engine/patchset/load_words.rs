@@ -35,7 +35,7 @@ impl At<'_> {
 
     /// `[[rewrite]]` with `in = "words"`
     pub(super) fn words_rewrite(self, globs: &[String], spec: &RewriteSpec) -> Result<Op, LoadError> {
-        let patterns = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept];
+        let patterns = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept, &spec.read_by];
         let mut conditions = spec.conditions.values();
         let needs_grammar = patterns.iter().any(|patterns| !patterns.is_empty())
             || !spec.include.is_empty()

@@ -322,9 +322,15 @@ pub struct RewriteSpec {
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
-    /// What each changed file includes afterwards.
+    /// What each changed file includes afterwards; without `replace`, what files with a match do that lack it.
     #[serde(default)]
     pub include: Vec<String>,
+    /// Globs of other headers that bring `include` along; with `!`, of those that do not.
+    #[serde(default)]
+    pub brought_by: Vec<String>,
+    /// Only places in files that one of these reads when it is compiled.
+    #[serde(default)]
+    pub read_by: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }

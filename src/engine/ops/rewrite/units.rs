@@ -1,0 +1,99 @@
+//! Rewrites that look at translation units: what they lack, and what they read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::RewriteOp;
+use crate::engine::edit::Edits;
+use crate::engine::ops::OpPlan;
+use crate::engine::ops::files::Files;
+use crate::engine::ops::reach::Reach;
+use crate::engine::source::Sources;
+use crate::engine::syntax::Passes;
+use crate::engine::syntax::passes::Macro;
+
+/// Headers from outside of a tree, by globs.
+#[derive(Debug, Clone, Default)]
+pub struct Headers {
+    globs: Vec<String>,
+    some: GlobSet,
+    others: GlobSet,
+}
+
+impl Headers {
+    /// Those that one of the globs matches, but none that begins with `!`; `*` does not match `/`.
+    pub fn new(globs: &[String]) -> Result<Self, globset::Error> {
+        let (others, some): (Vec<&str>, Vec<&str>) =
+            globs.iter().map(String::as_str).partition(|glob| glob.starts_with('!'));
+        let set = |globs: Vec<&str>| {
+            let mut set = GlobSetBuilder::new();
+            for glob in globs {
+                set.add(GlobBuilder::new(glob.trim_start_matches('!')).literal_separator(true).build()?);
+            }
+            set.build()
+        };
+        Ok(Self { globs: globs.to_vec(), some: set(some)?, others: set(others)? })
+    }
+
+    /// As they were written.
+    pub fn globs(&self) -> &[String] {
+        &self.globs
+    }
+
+    fn contains(&self, header: &str) -> bool {
+        self.some.is_match(header) && !self.others.is_match(header)
+    }
+}
+
+impl RewriteOp {
+    /// The header that files with a match include afterwards, where nothing else is done to them.
+    pub(super) fn only_include(&self) -> Option<&String> {
+        self.include.first().filter(|_| self.replace.is_none())
+    }
+
+    /// Leaves of the places those that their units matter for.
+    pub(super) fn keep_by_units(&self, plan: &mut OpPlan, (sources, passes): (&Sources, &Passes)) {
+        if plan.sites.is_empty() {
+            return;
+        }
+        if let Some(header) = self.only_include() {
+            self.keep_lacking(plan, header, &Reach::of(sources, passes));
+        }
+        if let Some(units) = &self.read_by {
+            // Whatever is no file of nvcc is read without it.
+            let passes = passes.clone().assuming("__CUDACC__", Macro::Undefined);
+            keep_read(plan, units, &Reach::of(sources, &passes));
+        }
+    }
+
+    /// Of the files that need a header, those that lack it.
+    fn keep_lacking(&self, plan: &mut OpPlan, header: &str, reach: &Reach<'_>) {
+        let places: BTreeMap<&str, Vec<usize>> =
+            plan.needing.iter().map(|(path, places)| (path.as_str(), places.clone())).collect();
+        let path = header.trim_matches(['<', '>', '"']);
+        let lacking = reach.lacking(&places, (path, |header| self.brought_by.contains(header)));
+        let lacking: BTreeSet<String> = lacking.into_iter().map(str::to_string).collect();
+        plan.sites.retain(|site| lacking.contains(&site.path));
+        plan.needing.retain(|path, _| lacking.contains(path));
+        plan.edits.extend(lacking.into_iter().map(|path| (path, Edits::new())));
+    }
+}
+
+/// Of the places, those in files that one of some units reads; says by which.
+fn keep_read(plan: &mut OpPlan, units: &Files, reach: &Reach<'_>) {
+    let mut readers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for unit in reach.units().filter(|unit| units.contains(unit)) {
+        for path in reach.read(unit) {
+            readers.entry(path).or_default().push(unit);
+        }
+    }
+    plan.sites.retain(|site| readers.contains_key(site.path.as_str()));
+    for site in &plan.sites {
+        let by = readers.get(site.path.as_str()).map_or(&[][..], Vec::as_slice);
+        if let Some(unit) = by.first().filter(|unit| **unit != site.path) {
+            let more = if by.len() > 1 { format!(" and {} more", by.len() - 1) } else { String::new() };
+            plan.remarks.push(format!("{} line {} is read by {unit}{more}", site.path, site.line));
+        }
+    }
+}

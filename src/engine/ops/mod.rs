@@ -137,7 +137,7 @@ pub struct OpPlan {
     pub edits: BTreeMap<String, Edits>,
     /// What each file that changes includes afterwards.
     pub includes: Vec<String>,
-    /// In files that change by such an include alone: the places that need it.
+    /// In files that change by such an include alone: where the places are that need it.
     pub needing: BTreeMap<String, Vec<usize>>,
     /// The places that it speaks of.
     pub sites: Vec<Site>,

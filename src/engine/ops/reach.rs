@@ -4,6 +4,7 @@
 //! one beside the file that includes it comes first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::include::conditions_around;
 use crate::engine::source::Sources;
@@ -68,14 +69,17 @@ impl<'s> Reach<'s> {
         self.files.keys().copied().filter(move |path| !included.contains(path))
     }
 
-    /// All that a unit reads of the tree, itself included.
-    pub fn read(&self, unit: &'s str) -> BTreeSet<&'s str> {
-        let mut read = BTreeSet::from([unit]);
-        let mut open = vec![unit];
-        while let Some(path) = open.pop() {
-            open.extend(self.lines(path).iter().filter_map(|line| line.to).filter(|to| read.insert(to)));
-        }
-        read
+    /// The first of some places that a unit comes to: the file and the offset.
+    pub fn first(&self, unit: &'s str, places: &BTreeMap<&str, Vec<usize>>) -> Option<(&'s str, usize)> {
+        self.reading(unit).find_map(|step| {
+            let here = places.get(step.path)?.iter().filter(|place| step.part.contains(place));
+            Some((step.path, *here.min()?))
+        })
+    }
+
+    /// What a unit reads of the tree, in order; each file once.
+    fn reading(&self, unit: &'s str) -> Reading<'_, 's> {
+        Reading { reach: self, read: BTreeSet::from([unit]), open: vec![(unit, 0)] }
     }
 
     fn lines(&self, path: &str) -> &[Line<'s>] {
@@ -89,6 +93,36 @@ impl<'s> Reach<'s> {
         let in_code = |place: &&usize| !directives.iter().any(|one| one.range.contains(place));
         let first = places.iter().filter(in_code).min().copied();
         Need { first, around: conditions_around(bytes, places).unwrap_or_default() }
+    }
+}
+
+/// A unit that is being read.
+struct Reading<'r, 's> {
+    reach: &'r Reach<'s>,
+    read: BTreeSet<&'s str>,
+    open: Vec<(&'s str, usize)>,
+}
+
+/// A part of a file, and the include that it ends with.
+struct Step<'r, 's> {
+    path: &'s str,
+    part: Range<usize>,
+    line: Option<&'r Line<'s>>,
+}
+
+impl<'r, 's> Iterator for Reading<'r, 's> {
+    type Item = Step<'r, 's>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (path, next) = self.open.pop()?;
+        let lines = self.reach.lines(path);
+        let (before, line) = (next.checked_sub(1).and_then(|before| lines.get(before)), lines.get(next));
+        let start = |line: &Line<'_>| line.include.start;
+        if let Some(line) = line {
+            self.open.push((path, next + 1));
+            self.open.extend(line.to.filter(|to| self.read.insert(to)).map(|to| (to, 0)));
+        }
+        Some(Step { path, part: before.map_or(0, start)..line.map_or(usize::MAX, start), line })
     }
 }
 
@@ -117,29 +151,20 @@ struct Search<'r, 's, B> {
 impl<'s, B: Fn(&str) -> bool> Search<'_, 's, B> {
     /// Adds the files that lack the header when a unit is compiled; all that it reads.
     fn walk(&self, unit: &'s str, lacking: &mut BTreeSet<&'s str>) -> BTreeSet<&'s str> {
-        let mut read = BTreeSet::from([unit]);
         let mut has = false;
-        let mut open = vec![(unit, 0)];
-        while let Some((path, next)) = open.pop() {
-            let line = self.reach.lines(path).get(next);
+        let mut reading = self.reach.reading(unit);
+        for Step { path, part, line } in reading.by_ref() {
             has |= self.includes(path) || lacking.contains(path);
-            let until = line.map_or(usize::MAX, |line| line.include.start);
             let first = self.needs.get(path).and_then(|need| need.first);
-            if !has && first.is_some_and(|first| first < until) {
+            if !has && first.is_some_and(|first| first < part.end) {
                 has = lacking.insert(path);
             }
-            let Some(line) = line else { continue };
-            open.push((path, next + 1));
-            match line.to {
-                Some(to) if read.insert(to) => open.push((to, 0)),
-                Some(_) => {}
-                None => has |= self.brought(path, line),
-            }
+            has |= line.is_some_and(|line| line.to.is_none() && self.brought(path, line));
         }
         if !has {
-            lacking.extend(read.iter().find(|path| self.needs.contains_key(*path)));
+            lacking.extend(reading.read.iter().find(|path| self.needs.contains_key(*path)));
         }
-        read
+        reading.read
     }
 
     /// Whether a file that needs the header includes it itself.
@@ -285,11 +310,18 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_reads_what_its_headers_read() {
-        let files = [("a.cpp", "#include \"b.h\"\n"), ("b.h", "#include <c.h>\n"), ("c.h", ""), ("d.h", "")];
+    fn a_unit_stops_at_the_first_place_that_it_comes_to() {
+        let files =
+            [("a.cpp", "#include \"b.h\"\nx"), ("b.h", "#include <c.h>\nx"), ("c.h", "x"), ("d.h", "")];
         let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
         let reach = Reach::of(&sources, &Passes::unknown());
         assert_eq!(reach.units().collect::<Vec<_>>(), ["a.cpp", "d.h"]);
-        assert_eq!(reach.read("a.cpp").into_iter().collect::<Vec<_>>(), ["a.cpp", "b.h", "c.h"]);
+        let first = |places: &[(&'static str, usize)]| {
+            reach.first("a.cpp", &places.iter().map(|(path, at)| (*path, vec![*at])).collect())
+        };
+        assert_eq!(first(&[("a.cpp", 15), ("b.h", 15), ("c.h", 0)]), Some(("c.h", 0)));
+        assert_eq!(first(&[("a.cpp", 15), ("b.h", 15)]), Some(("b.h", 15)));
+        assert_eq!(first(&[("a.cpp", 0), ("c.h", 0)]), Some(("a.cpp", 0)));
+        assert_eq!(first(&[("d.h", 0)]), None);
     }
 }

@@ -328,7 +328,7 @@ pub struct RewriteSpec {
     /// Globs of other headers that bring `include` along; with `!`, of those that do not.
     #[serde(default)]
     pub brought_by: Vec<String>,
-    /// Only places in files that one of these reads when it is compiled.
+    /// Only the first place that each of these comes to when it is compiled.
     #[serde(default)]
     pub read_by: Vec<String>,
     /// What a person should do.

@@ -50,7 +50,7 @@ pub struct RewriteOp {
     pub include: Vec<String>,
     /// Other headers that bring `include` along.
     pub brought_by: Headers,
-    /// Only places in files that one of these reads when it is compiled.
+    /// Only the first place that each of these comes to when it is compiled.
     pub read_by: Option<Files>,
     /// What a person should do about a place that is reported or left.
     pub advice: Option<String>,
@@ -161,7 +161,7 @@ impl RewriteOp {
                 Err(_) if edited.iter().any(|outer| holds(outer, &found.range)) => continue,
                 Err(overlap) => return Err(failed(overlap)),
             }
-            if self.only_include().is_some() {
+            if self.only_include().is_some() || self.read_by.is_some() {
                 plan.needing.entry(site.path.clone()).or_default().push(found.range.start);
             }
             plan.sites.push(site);

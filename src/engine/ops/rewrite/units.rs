@@ -6,12 +6,12 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::RewriteOp;
 use crate::engine::edit::Edits;
-use crate::engine::ops::OpPlan;
 use crate::engine::ops::files::Files;
 use crate::engine::ops::reach::Reach;
+use crate::engine::ops::{OpPlan, Site};
 use crate::engine::source::Sources;
-use crate::engine::syntax::Passes;
 use crate::engine::syntax::passes::Macro;
+use crate::engine::syntax::{DeadCode, Passes};
 
 /// Headers from outside of a tree, by globs.
 #[derive(Debug, Clone, Default)]
@@ -61,9 +61,9 @@ impl RewriteOp {
             self.keep_lacking(plan, header, &Reach::of(sources, passes));
         }
         if let Some(units) = &self.read_by {
-            // Whatever is no file of nvcc is read without it.
+            // Only nvcc defines it.
             let passes = passes.clone().assuming("__CUDACC__", Macro::Undefined);
-            keep_read(plan, units, &Reach::of(sources, &passes));
+            keep_first(plan, units, (sources, &passes));
         }
     }
 
@@ -80,20 +80,28 @@ impl RewriteOp {
     }
 }
 
-/// Of the places, those in files that one of some units reads; says by which.
-fn keep_read(plan: &mut OpPlan, units: &Files, reach: &Reach<'_>) {
-    let mut readers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+/// Of the places, the first that each of some units comes to; says which units.
+fn keep_first(plan: &mut OpPlan, units: &Files, (sources, passes): (&Sources, &Passes)) {
+    let reach = Reach::of(sources, passes);
+    let needing = std::mem::take(&mut plan.needing);
+    let bytes = |path: &str| sources.get(path).map_or(&[][..], |bytes| bytes);
+    let taken = |(path, places): (&'_ String, &Vec<usize>)| {
+        let dead = DeadCode::of(bytes(path), passes);
+        places.iter().copied().filter(|place| !dead.holds(*place)).collect::<Vec<_>>()
+    };
+    let places = needing.iter().map(|one| (one.0.as_str(), taken(one))).collect();
+    let mut readers: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
     for unit in reach.units().filter(|unit| units.contains(unit)) {
-        for path in reach.read(unit) {
-            readers.entry(path).or_default().push(unit);
+        if let Some(first) = reach.first(unit, &places) {
+            readers.entry(first).or_default().push(unit);
         }
     }
-    plan.sites.retain(|site| readers.contains_key(site.path.as_str()));
-    for site in &plan.sites {
-        let by = readers.get(site.path.as_str()).map_or(&[][..], Vec::as_slice);
-        if let Some(unit) = by.first().filter(|unit| **unit != site.path) {
-            let more = if by.len() > 1 { format!(" and {} more", by.len() - 1) } else { String::new() };
-            plan.remarks.push(format!("{} line {} is read by {unit}{more}", site.path, site.line));
+    plan.sites = readers.keys().map(|(path, at)| Site::of(path, bytes(path), *at)).collect();
+    for (site, units) in plan.sites.iter().zip(readers.values()) {
+        let (unit, more) = (units[0], units.len() - 1);
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if unit != site.path || more > 0 {
+            plan.remarks.push(format!("{} line {} is read by {unit}{others}", site.path, site.line));
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod continuation;
 mod file_plan;
 pub mod files;
 pub mod gencode;
+pub mod import;
 pub mod include;
 pub mod insert;
 pub mod list;

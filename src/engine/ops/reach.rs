@@ -117,12 +117,12 @@ impl<'r, 's> Iterator for Reading<'r, 's> {
         let (path, next) = self.open.pop()?;
         let lines = self.reach.lines(path);
         let (before, line) = (next.checked_sub(1).and_then(|before| lines.get(before)), lines.get(next));
-        let start = |line: &Line<'_>| line.include.start;
+        let end = |line: &Line<'_>| line.include.end;
         if let Some(line) = line {
             self.open.push((path, next + 1));
             self.open.extend(line.to.filter(|to| self.read.insert(to)).map(|to| (to, 0)));
         }
-        Some(Step { path, part: before.map_or(0, start)..line.map_or(usize::MAX, start), line })
+        Some(Step { path, part: before.map_or(0, end)..line.map_or(usize::MAX, end), line })
     }
 }
 

@@ -388,20 +388,6 @@ impl At<'_> {
         Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
     }
 
-    /// `<path>` and `"path"` of C++ files.
-    fn include(self, language: Language, texts: &[String]) -> Result<Vec<String>, LoadError> {
-        let is_include = |text: &&String| {
-            let inner = [('<', '>'), ('"', '"')]
-                .into_iter()
-                .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
-            language == Language::Cpp && inner.is_some_and(|path| !path.trim().is_empty())
-        };
-        match texts.iter().find(|text| !is_include(text)) {
-            Some(text) => Err(self.wrong("include", format!("`{text}` is not like `<path>` in a C++ file"))),
-            None => Ok(texts.to_vec()),
-        }
-    }
-
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
         let globs = std::slice::from_ref(&spec.file);
         let language = self.language(globs)?;
@@ -468,6 +454,7 @@ impl At<'_> {
             declared: self.patterns("where.declared", language, &spec.declared)?,
             kind: spec.kind.as_ref().map(|text| self.regex("where.type", text)).transpose()?,
             unused: spec.unused,
+            relative: spec.relative,
         })
     }
 

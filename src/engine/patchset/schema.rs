@@ -353,6 +353,9 @@ pub struct WhereSpec {
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,
+    /// It is a path that can be seen to begin in no fixed folder.
+    #[serde(default)]
+    pub relative: bool,
 }
 
 /// `[[insert]]`

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
 use super::ops::include::{self, Wanted};
-use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation};
+use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation, import};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
@@ -168,7 +168,10 @@ fn plan_patch(
         .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
             keep_columns(&path, &before, &mut edits);
-            include::add(&before, &mut edits, &includes, aim.passes);
+            match Language::of_path(&path) {
+                Some(Language::Python) => import::add(&before, &mut edits, &includes),
+                _ => include::add(&before, &mut edits, &includes, aim.passes),
+            }
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
         })

@@ -1,6 +1,7 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod path;
 mod removal;
 mod units;
 

@@ -60,6 +60,7 @@ fn condition(name: &str) -> Condition {
         declared: Vec::new(),
         kind: None,
         unused: false,
+        relative: false,
     }
 }
 

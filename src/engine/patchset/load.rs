@@ -447,6 +447,9 @@ impl At<'_> {
         name: &str,
         spec: &WhereSpec,
     ) -> Result<Condition, LoadError> {
+        if spec.relative && language != Language::Python {
+            return Err(self.wrong("where.relative", "paths are followed in Python only"));
+        }
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,

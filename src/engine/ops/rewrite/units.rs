@@ -98,10 +98,11 @@ fn keep_first(plan: &mut OpPlan, units: &Files, (sources, passes): (&Sources, &P
     }
     plan.sites = readers.keys().map(|(path, at)| Site::of(path, bytes(path), *at)).collect();
     for (site, units) in plan.sites.iter().zip(readers.values()) {
-        let (unit, more) = (units[0], units.len() - 1);
-        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
-        if unit != site.path || more > 0 {
-            plan.remarks.push(format!("{} line {} is read by {unit}{others}", site.path, site.line));
-        }
+        let told = match units.as_slice() {
+            [unit] if *unit == site.path => continue,
+            [unit, others @ ..] if !others.is_empty() => format!("{unit} and {} more", others.len()),
+            units => units.concat(),
+        };
+        plan.remarks.push(format!("{} line {} is read by {told}", site.path, site.line));
     }
 }

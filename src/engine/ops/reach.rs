@@ -1,7 +1,7 @@
 //! What translation units of a tree read, in order.
 //!
-//! A file that no other one includes is a unit. What is included is a file of the tree by the end of its path; in quotes,
-//! one beside the file that includes it comes first.
+//! A file that no other one includes is a unit, also a header that includes something. What is included is a file of the
+//! tree by the end of its path; in quotes, one beside the file that includes it comes first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl<'s> Reach<'s> {
         for unit in self.units() {
             read.extend(search.walk(unit, &mut lacking));
         }
-        for path in places.keys() {
+        for path in places.keys().filter(|path| !self.lines(path).is_empty()) {
             if !read.contains(path) {
                 read.extend(search.walk(path, &mut lacking));
             }
@@ -63,10 +63,13 @@ impl<'s> Reach<'s> {
         lacking
     }
 
-    /// The files that no other one includes.
+    /// The files that no other one includes. Of a header that includes nothing itself nobody knows what is read before it.
     pub fn units(&self) -> impl Iterator<Item = &'s str> {
         let included: BTreeSet<&str> = self.files.values().flatten().filter_map(|line| line.to).collect();
-        self.files.keys().copied().filter(move |path| !included.contains(path))
+        let counts = move |(path, lines): &(&&str, &Vec<Line<'_>>)| {
+            !included.contains(**path) && (is_compiled(path) || !lines.is_empty())
+        };
+        self.files.iter().filter(counts).map(|(path, _)| *path)
     }
 
     /// The first of some places that a unit comes to: the file and the offset.
@@ -205,6 +208,10 @@ fn nearest<'s>(names: &ByName<'s>, path: &str, header: &str) -> Option<&'s str> 
     found.copied().rev().max_by_key(shared)
 }
 
+fn is_compiled(path: &str) -> bool {
+    matches!(path.rsplit('.').next(), Some("cu" | "cc" | "cpp" | "cxx"))
+}
+
 /// The folder of a path and its last part.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
@@ -253,6 +260,8 @@ mod tests {
         assert!(lacking(&[("a.cu", "#include <h>\n#include \"b.h\"\n"), ("b.h", need)]).is_empty());
         assert!(lacking(&[("a.cu", &with("#include \"b.h\"\n")), ("b.h", "#include <h>\n")]).is_empty());
         assert_eq!(lacking(&[("a.cu", &format!("{need}#include <brings>\n"))]), ["a.cu"]);
+        assert!(lacking(&[("a.h", need)]).is_empty());
+        assert_eq!(lacking(&[("a.h", &with("#include <other>\n"))]), ["a.h"]);
     }
 
     #[test]
@@ -315,7 +324,7 @@ mod tests {
             [("a.cpp", "#include \"b.h\"\nx"), ("b.h", "#include <c.h>\nx"), ("c.h", "x"), ("d.h", "")];
         let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
         let reach = Reach::of(&sources, &Passes::unknown());
-        assert_eq!(reach.units().collect::<Vec<_>>(), ["a.cpp", "d.h"]);
+        assert_eq!(reach.units().collect::<Vec<_>>(), ["a.cpp"]);
         let first = |places: &[(&'static str, usize)]| {
             reach.first("a.cpp", &places.iter().map(|(path, at)| (*path, vec![*at])).collect())
         };

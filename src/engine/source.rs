@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use super::syntax::includes::{Include, includes};
 use super::syntax::language::{Language, ParseFailed, Parsed};
+use super::syntax::lexed::Lexed;
 
 /// Files of a source tree: paths relative to its root, with `/` as separator, and their bytes.
 ///
@@ -13,11 +15,12 @@ pub struct Sources {
     files: BTreeMap<String, Arc<File>>,
 }
 
-/// One version of a file, parsed at most once.
+/// One version of a file, read as code at most once.
 #[derive(Debug)]
 struct File {
     bytes: Arc<[u8]>,
     parsed: OnceLock<Result<Parsed, ParseFailed>>,
+    includes: OnceLock<Vec<Include>>,
 }
 
 impl PartialEq for File {
@@ -36,7 +39,8 @@ impl Sources {
 
     /// Adds a file, or replaces the one of the same path.
     pub fn insert(&mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) {
-        let file = File { bytes: bytes.into(), parsed: OnceLock::new() };
+        let (parsed, includes) = (OnceLock::new(), OnceLock::new());
+        let file = File { bytes: bytes.into(), parsed, includes };
         self.files.insert(path.into(), Arc::new(file));
     }
 
@@ -51,6 +55,15 @@ impl Sources {
         let file = self.files.get(path)?;
         let parsed = file.parsed.get_or_init(|| Parsed::new(language, file.bytes.clone()));
         Some(parsed.as_ref().map_err(|failed| *failed))
+    }
+
+    /// What one file includes, wherever it does; nothing where it is absent.
+    pub fn includes(&self, path: &str) -> &[Include] {
+        let of = |bytes: &[u8]| match memchr::memmem::find(bytes, b"include") {
+            Some(_) => includes(&Lexed::of(bytes)),
+            None => Vec::new(),
+        };
+        self.files.get(path).map_or(&[], |file| file.includes.get_or_init(|| of(&file.bytes)))
     }
 
     /// The files that were parsed so far, in the order of their paths. Most files of a tree never have to be.

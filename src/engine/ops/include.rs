@@ -1,24 +1,32 @@
 //! Includes that come with an op: once in each file that it changes.
 
 use crate::engine::edit::Edits;
+use crate::engine::syntax::includes::{Condition, Include, conditions, guard, includes};
 use crate::engine::syntax::lexed::Lexed;
 use crate::engine::syntax::tokens::Kind;
 use crate::engine::syntax::{DeadCode, Passes, style};
 
+/// What a changed file includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// `<cuda/std/functional>`
+    pub header: String,
+    /// The places that need it; empty: all edits do.
+    pub places: Vec<usize>,
+}
+
 /// Adds to the edits of a file the includes that the changed file still lacks.
-pub fn add(bytes: &[u8], edits: &mut Edits, includes: &[String], passes: &Passes) {
-    let around = conditions_around(bytes, edits);
-    for include in includes {
+pub fn add(bytes: &[u8], edits: &mut Edits, wanted: &[Wanted], passes: &Passes) {
+    let edited: Vec<usize> = edits.iter().map(|edit| edit.range.start).collect();
+    for Wanted { header, places } in wanted {
+        let around = conditions_around(bytes, if places.is_empty() { &edited } else { places });
         let new = edits.apply(bytes);
         let ground = Ground { dead: DeadCode::of(&new, passes), around: around.as_deref() };
-        if let Some((at, text)) = insertion(&new, include, &ground) {
+        if let Some((at, text)) = insertion(&new, header, &ground) {
             edits.insert_in_result(at, &text);
         }
     }
 }
-
-/// A branch of an `#if`: its directives up to it.
-type Condition = Vec<u8>;
 
 /// What decides where an include counts, and where it goes.
 struct Ground<'a> {
@@ -34,49 +42,12 @@ impl Ground<'_> {
     }
 }
 
-/// The conditions that all edits stand below.
-fn conditions_around(bytes: &[u8], edits: &Edits) -> Option<Vec<Condition>> {
+/// The conditions that all of these places stand below; none where there is no place.
+pub(super) fn conditions_around(bytes: &[u8], places: &[usize]) -> Option<Vec<Condition>> {
     let lexed = Lexed::of(bytes);
     let guard = guard(&lexed);
-    let each = edits.iter().map(|edit| conditions(&lexed, guard, edit.range.start));
+    let each = places.iter().map(|place| conditions(&lexed, guard, *place));
     each.reduce(|common, one| common.into_iter().filter(|condition| one.contains(condition)).collect())
-}
-
-/// The conditions around an offset, but for the guard of a header.
-fn conditions(lexed: &Lexed<'_>, guard: Option<usize>, offset: usize) -> Vec<Condition> {
-    let starts = |directive: &usize| lexed.all[lexed.directives[*directive].start].range.start < offset;
-    let mut open: Vec<Condition> = Vec::new();
-    for directive in (0..lexed.directives.len()).take_while(starts) {
-        let tokens = lexed.of_directive(directive);
-        let words: Vec<&[u8]> = tokens.iter().map(|index| lexed.text(*index)).collect();
-        let text = words.join(&b' ');
-        match (nesting(lexed.keyword(directive)), lexed.keyword(directive)) {
-            (1, _) => open.push(if guard == Some(directive) { Vec::new() } else { text }),
-            (-1, _) => drop(open.pop()),
-            (_, b"else" | b"elif") => {
-                open.iter_mut().next_back().into_iter().for_each(|last| last.extend(&text))
-            }
-            _ => {}
-        }
-    }
-    open.retain(|condition| !condition.is_empty());
-    open
-}
-
-/// An `#include` of a file.
-struct Include<'a> {
-    /// `cuda/std/functional`
-    path: &'a [u8],
-    /// Whether it is written with `<>`.
-    system: bool,
-    /// What its line begins with, up to the path: `    #include `.
-    head: &'a [u8],
-    /// Where its line ends, newline included.
-    end: usize,
-    /// Whether it belongs to the block at the top of the file.
-    top: bool,
-    /// The conditions around it.
-    conditions: Vec<Condition>,
 }
 
 /// Where an include goes, and the lines of it; none where the file has it already. It goes below a condition only with
@@ -85,7 +56,7 @@ fn insertion(bytes: &[u8], include: &str, ground: &Ground<'_>) -> Option<(usize,
     let lexed = Lexed::of(bytes);
     let path = include.trim_matches(['<', '>', '"']).as_bytes();
     let includes = includes(&lexed);
-    let there = |there: &Include<'_>| {
+    let there = |there: &Include| {
         there.path == path
             && !ground.dead.holds(there.end.saturating_sub(1))
             && ground.covers(&there.conditions)
@@ -93,14 +64,14 @@ fn insertion(bytes: &[u8], include: &str, ground: &Ground<'_>) -> Option<(usize,
     if includes.iter().any(there) {
         return None;
     }
-    let fits = |there: &&Include<'_>| {
+    let fits = |there: &&Include| {
         let bare = there.conditions.is_empty();
         there.top && (bare || (ground.around.is_some() && ground.covers(&there.conditions)))
     };
     let deepest = includes.iter().filter(fits).map(|there| there.conditions.len()).max().unwrap_or_default();
     let places = || includes.iter().rev().filter(fits).filter(|there| there.conditions.len() == deepest);
     let family = |path: &[u8]| path.split(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
-    let of_family = places().find(|there| family(there.path) == family(path));
+    let of_family = places().find(|there| family(&there.path) == family(path));
     let alike = places().find(|there| there.system == include.starts_with('<'));
     match of_family.or(alike).or(places().next()) {
         Some(after) => Some(beside(bytes, include, after)),
@@ -109,9 +80,9 @@ fn insertion(bytes: &[u8], include: &str, ground: &Ground<'_>) -> Option<(usize,
 }
 
 /// A line after another include's, written as that one is.
-fn beside(bytes: &[u8], include: &str, after: &Include<'_>) -> (usize, Vec<u8>) {
+fn beside(bytes: &[u8], include: &str, after: &Include) -> (usize, Vec<u8>) {
     let newline = style::newline(bytes).as_bytes();
-    let line = [after.head, include.as_bytes()].concat();
+    let line = [&after.head, include.as_bytes()].concat();
     let ended = bytes[..after.end].ends_with(b"\n");
     (after.end, if ended { [&line, newline].concat() } else { [newline, &line].concat() })
 }
@@ -170,95 +141,6 @@ fn is_opening(lexed: &Lexed<'_>, directive: usize, guard: Option<usize>) -> bool
         || guard.is_some_and(|guard| directive == guard || directive == guard + 1)
 }
 
-/// The directive that begins the guard of a header: `#ifndef X` and `#define X` before all code, whose `#endif` is the
-/// last directive.
-fn guard(lexed: &Lexed<'_>) -> Option<usize> {
-    let keyword = |directive: usize| lexed.keyword(directive);
-    let first = (0..lexed.directives.len()).find(|directive| keyword(*directive) != b"pragma")?;
-    let code = lexed.all.iter().position(|token| token.directive.is_none() && token.kind != Kind::Comment);
-    let named = |directive: usize, word: usize| {
-        lexed.of_directive(directive).get(word).map(|index| lexed.text(*index)).unwrap_or_default()
-    };
-    let asks = match keyword(first) {
-        b"ifndef" => named(first, 2),
-        b"if" if named(first, 2) == b"!" && named(first, 3) == b"defined" => {
-            if named(first, 4) == b"(" {
-                named(first, 5)
-            } else {
-                named(first, 4)
-            }
-        }
-        _ => return None,
-    };
-    let second = lexed.directives.get(first + 1)?;
-    let before_code = code.is_none_or(|code| second.start < code);
-    let defines = keyword(first + 1) == b"define" && named(first + 1, 2) == asks;
-    (before_code && defines && closing(lexed, first) == Some(lexed.directives.len() - 1)).then_some(first)
-}
-
-/// The `#endif` of an `#if`.
-fn closing(lexed: &Lexed<'_>, open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    (open..lexed.directives.len()).find(|directive| {
-        depth = depth.saturating_add_signed(nesting(lexed.keyword(*directive)));
-        depth == 0
-    })
-}
-
-fn nesting(keyword: &[u8]) -> isize {
-    match keyword {
-        b"if" | b"ifdef" | b"ifndef" => 1,
-        b"endif" => -1,
-        _ => 0,
-    }
-}
-
-/// All includes of a file. The block at the top ends where code begins that is more than a name.
-fn includes<'a>(lexed: &Lexed<'a>) -> Vec<Include<'a>> {
-    let guard = guard(lexed);
-    let begins = |(_, token): &(usize, &crate::engine::syntax::lexed::Read)| {
-        let text = &lexed.bytes[token.range.clone()];
-        token.directive.is_none() && token.kind == Kind::Punctuation && !matches!(text, b";" | b"::" | b",")
-    };
-    let code = lexed.all.iter().enumerate().find(begins).map_or(usize::MAX, |(index, _)| index);
-    let below =
-        |directive: usize| conditions(lexed, guard, lexed.all[lexed.directives[directive].start].range.start);
-    let all =
-        (0..lexed.directives.len()).filter_map(|directive| Some((directive, include(lexed, directive)?)));
-    let placed = all.map(|(directive, include)| {
-        let top = lexed.directives[directive].start < code;
-        Include { top, conditions: below(directive), ..include }
-    });
-    placed.collect()
-}
-
-fn include<'a>(lexed: &Lexed<'a>, directive: usize) -> Option<Include<'a>> {
-    let tokens = lexed.of_directive(directive);
-    let (keyword, last) = (tokens.get(1)?, lexed.directives.get(directive)?.end - 1);
-    if lexed.text(*keyword) != b"include" {
-        return None;
-    }
-    let after = lexed.all[*keyword].range.end;
-    let bytes = lexed.bytes;
-    let open = after + bytes[after..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-    let close = match bytes.get(open)? {
-        b'<' => b'>',
-        b'"' => b'"',
-        _ => return None,
-    };
-    let length = bytes[open + 1..].iter().position(|byte| *byte == close || *byte == b'\n')?;
-    let text = style::indent_end(bytes, open);
-    let head = &bytes[text - style::indent_at(bytes, open).len()..open];
-    Some(Include {
-        path: &bytes[open + 1..open + 1 + length],
-        system: close == b'>',
-        head: if bytes[text..].starts_with(b"#") { head } else { b"#include " },
-        end: style::line_end(bytes, lexed.all[last].range.end),
-        top: false,
-        conditions: Vec::new(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,6 +150,10 @@ mod tests {
 
     const FUNCTIONAL: &str = "<cuda/std/functional>";
 
+    fn wanted(header: &str) -> Vec<Wanted> {
+        vec![Wanted { header: header.to_string(), places: Vec::new() }]
+    }
+
     fn passes() -> Passes {
         Passes::of(&Environment::default(), Catalogue::shipped())
     }
@@ -276,7 +162,7 @@ mod tests {
     fn with(include: &str, text: &str) -> String {
         let added = |text: &str| {
             let mut edits = Edits::new();
-            add(text.as_bytes(), &mut edits, &[include.to_string()], &passes());
+            add(text.as_bytes(), &mut edits, &wanted(include), &passes());
             String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8")
         };
         let once = added(text);
@@ -331,7 +217,7 @@ mod tests {
             for (at, _) in text.match_indices(old) {
                 edits.insert(Edit { range: at..at + old.len(), text: b"new".to_vec() }).expect("no overlap");
             }
-            add(text.as_bytes(), &mut edits, &[FUNCTIONAL.to_string()], &passes());
+            add(text.as_bytes(), &mut edits, &wanted(FUNCTIONAL), &passes());
             String::from_utf8(edits.apply(text.as_bytes())).expect("utf-8").replace("new", old)
         };
         let line = "#include <cuda/std/functional>\n";
@@ -381,7 +267,7 @@ mod tests {
         let text = b"#include <THC/THC.h>\nint a;\n";
         let mut edits = Edits::new();
         edits.insert(Edit { range: 9..20, text: b"<ATen/cuda/CUDAContext.h>".to_vec() }).expect("one edit");
-        let wanted = ["<ATen/cuda/CUDAContext.h>".to_string(), "<ATen/ceil_div.h>".to_string()];
+        let wanted = ["<ATen/cuda/CUDAContext.h>", "<ATen/ceil_div.h>"].map(wanted).concat();
         add(text, &mut edits, &wanted, &passes());
         let new = edits.apply(text);
         assert_eq!(new, b"#include <ATen/cuda/CUDAContext.h>\n#include <ATen/ceil_div.h>\nint a;\n");

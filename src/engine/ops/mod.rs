@@ -6,10 +6,12 @@ pub mod continuation;
 mod file_plan;
 pub mod files;
 pub mod gencode;
+pub mod import;
 pub mod include;
 pub mod insert;
 pub mod list;
 pub mod own;
+pub mod reach;
 pub mod rename;
 pub mod rewrite;
 pub mod words;
@@ -136,6 +138,8 @@ pub struct OpPlan {
     pub edits: BTreeMap<String, Edits>,
     /// What each file that changes includes afterwards.
     pub includes: Vec<String>,
+    /// In files that change by such an include alone: where the places are that need it.
+    pub needing: BTreeMap<String, Vec<usize>>,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
     /// The places that it saw and left.
@@ -146,8 +150,9 @@ pub struct OpPlan {
 
 impl OpPlan {
     fn of(outcome: Outcome) -> Self {
-        let (edits, includes) = (BTreeMap::new(), Vec::new());
-        Self { outcome, edits, includes, sites: Vec::new(), left: Vec::new(), remarks: Vec::new() }
+        let (edits, includes, needing) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let (sites, left, remarks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { outcome, edits, includes, needing, sites, left, remarks }
     }
 
     /// The places that a person should look at.

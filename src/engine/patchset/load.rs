@@ -397,20 +397,6 @@ impl At<'_> {
         Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
     }
 
-    /// `<path>` and `"path"` of C++ files.
-    fn include(self, language: Language, texts: &[String]) -> Result<Vec<String>, LoadError> {
-        let is_include = |text: &&String| {
-            let inner = [('<', '>'), ('"', '"')]
-                .into_iter()
-                .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
-            language == Language::Cpp && inner.is_some_and(|path| !path.trim().is_empty())
-        };
-        match texts.iter().find(|text| !is_include(text)) {
-            Some(text) => Err(self.wrong("include", format!("`{text}` is not like `<path>` in a C++ file"))),
-            None => Ok(texts.to_vec()),
-        }
-    }
-
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
         let globs = std::slice::from_ref(&spec.file);
         let language = self.language(globs)?;
@@ -444,6 +430,7 @@ impl At<'_> {
         {
             return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
         }
+        let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
             find,
@@ -457,6 +444,8 @@ impl At<'_> {
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
+            brought_by,
+            read_by,
             advice: spec.advice.clone(),
         })))
     }
@@ -467,6 +456,9 @@ impl At<'_> {
         name: &str,
         spec: &WhereSpec,
     ) -> Result<Condition, LoadError> {
+        if spec.relative && language != Language::Python {
+            return Err(self.wrong("where.relative", "paths are followed in Python only"));
+        }
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
@@ -474,6 +466,7 @@ impl At<'_> {
             declared: self.patterns("where.declared", language, &spec.declared)?,
             kind: spec.kind.as_ref().map(|text| self.regex("where.type", text)).transpose()?,
             unused: spec.unused,
+            relative: spec.relative,
         })
     }
 

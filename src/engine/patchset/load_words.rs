@@ -35,12 +35,13 @@ impl At<'_> {
 
     /// `[[rewrite]]` with `in = "words"`
     pub(super) fn words_rewrite(self, globs: &[String], spec: &RewriteSpec) -> Result<Op, LoadError> {
-        let patterns = [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept];
+        let patterns =
+            [&spec.inside, &spec.not_inside, &spec.unless, &spec.accept, &spec.brought_by, &spec.read_by];
         let mut conditions = spec.conditions.values();
         let needs_grammar = patterns.iter().any(|patterns| !patterns.is_empty())
             || !spec.include.is_empty()
             || spec.expect.is_some()
-            || conditions.any(|one| one.regex.is_none() || !one.not.is_empty() || one.unused);
+            || conditions.any(|one| one.regex.is_none() || !one.not.is_empty() || one.unused || one.relative);
         if needs_grammar {
             return Err(
                 self.wrong("in", "of words only `find`, `replace`, `where.X.regex` and `advice` are known")

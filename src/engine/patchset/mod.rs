@@ -3,6 +3,7 @@
 mod arch_ops;
 pub mod bind;
 pub mod load;
+mod load_units;
 mod load_words;
 pub mod schema;
 pub mod select;

@@ -322,9 +322,15 @@ pub struct RewriteSpec {
     pub accept: Vec<String>,
     /// How many places: `2` or `1..=4`.
     pub expect: Option<String>,
-    /// What each changed file includes afterwards.
+    /// What each changed file includes afterwards; without `replace`, what files with a match do that lack it.
     #[serde(default)]
     pub include: Vec<String>,
+    /// Globs of other headers that bring `include` along; with `!`, of those that do not.
+    #[serde(default)]
+    pub brought_by: Vec<String>,
+    /// Only the first place that each of these comes to when it is compiled.
+    #[serde(default)]
+    pub read_by: Vec<String>,
     /// What a person should do.
     pub advice: Option<String>,
 }
@@ -347,6 +353,9 @@ pub struct WhereSpec {
     /// No other use is left around it.
     #[serde(default)]
     pub unused: bool,
+    /// It is a path that can be seen to begin in no fixed folder.
+    #[serde(default)]
+    pub relative: bool,
 }
 
 /// `[[insert]]`

@@ -59,6 +59,26 @@ fn mistakes_in_ops_on_code_are_pointed_at() {
 }
 
 #[test]
+fn mistakes_about_units_are_pointed_at() {
+    let rewrite = |more: &str| {
+        fault(UPSTREAM, &format!("{PATCH}[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\n{more}"))
+    };
+    assert_eq!(rewrite("include = ['<a.h>']\nbrought-by = ['b/*.h', '!b/c.h']\n"), "");
+    assert_eq!(rewrite("read-by = ['**/*.cpp']\nadvice = 'a'\n"), "");
+    assert!(rewrite("include = ['<a.h>', '<b.h>']\n").contains("it is one header"));
+    assert!(rewrite("include = ['<a.h>']\nadvice = 'a'\n").contains("takes no `advice`"));
+    assert!(rewrite("brought-by = ['b.h']\n").contains("`brought-by` is wrong"));
+    assert!(rewrite("include = ['<a.h>']\nbrought-by = ['{']\n").contains("`brought-by` is wrong"));
+    assert!(rewrite("replace = ''\nread-by = ['**/*.cpp']\n").contains("`read-by` is wrong"));
+    assert!(rewrite("where.X.relative = true\n").contains("in Python only"));
+    let python = "[[rewrite]]\npaths = ['**/*.py']\nfind = ['f($X)']\ninclude = ['import os']\n";
+    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{python}replace = 'g($X)'\n")), "");
+    assert!(fault(UPSTREAM, &format!("{PATCH}{python}")).contains("it is for C++ files"));
+    let other = fault(UPSTREAM, &format!("{PATCH}{}replace = ''\n", python.replace("import os", "<os>")));
+    assert!(other.contains("`<os>` is not like"), "{other}");
+}
+
+#[test]
 fn a_file_that_its_set_does_not_name_is_refused() {
     let mut texts = shipped::texts();
     texts.insert("mamba-ssm/other.toml", PATCH, None);

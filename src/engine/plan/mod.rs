@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
-use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation, include};
+use super::ops::include::{self, Wanted};
+use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation, import};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
@@ -144,11 +145,13 @@ fn plan_patch(
     version: &SourceVersion,
 ) -> Result<PatchPlan, PlanError> {
     let mut reports = Vec::new();
-    let mut edits: BTreeMap<String, (Edits, Vec<String>)> = BTreeMap::new();
+    let mut edits: BTreeMap<String, (Edits, Vec<Wanted>)> = BTreeMap::new();
     for (op, plan) in plan_ops(&bound.ops, sources, aim, version)? {
         for (path, more) in plan.edits {
             let (file, includes) = edits.entry(path.clone()).or_default();
-            includes.extend(plan.includes.iter().cloned());
+            let places = plan.needing.get(&path).cloned().unwrap_or_default();
+            let wanted = |header: &String| Wanted { header: header.clone(), places: places.clone() };
+            includes.extend(plan.includes.iter().map(wanted));
             file.merge(more).map_err(|overlap| PlanError::Overlap { id: op.id.clone(), path, overlap })?;
         }
         reports.push(OpReport {
@@ -165,7 +168,10 @@ fn plan_patch(
         .filter_map(|(path, (mut edits, includes))| {
             let before = sources.get(&path)?.clone();
             keep_columns(&path, &before, &mut edits);
-            include::add(&before, &mut edits, &includes, aim.passes);
+            match Language::of_path(&path) {
+                Some(Language::Python) => import::add(&before, &mut edits, &includes),
+                _ => include::add(&before, &mut edits, &includes, aim.passes),
+            }
             let after: Arc<[u8]> = edits.apply(&before).into();
             Some((path, Change { before, after, edits }))
         })

@@ -8,6 +8,7 @@ mod condition;
 mod constants;
 pub mod cuda;
 mod declared;
+pub mod includes;
 mod indentation;
 pub mod language;
 pub mod lexed;

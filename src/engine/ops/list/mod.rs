@@ -4,7 +4,7 @@
 mod each;
 mod element;
 mod find;
-mod resolve;
+pub mod resolve;
 mod settle;
 mod write;
 

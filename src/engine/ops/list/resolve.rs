@@ -34,6 +34,11 @@ pub fn resolve<'t>(node: Node<'t>, parsed: &'t Parsed) -> Origin<'t> {
     Resolving { parsed, left: STEPS }.origin(node)
 }
 
+/// What a name stands for: the one value that it is assigned, or that its function is called with.
+pub fn value_of<'t>(name: Node<'t>, parsed: &'t Parsed) -> Option<Node<'t>> {
+    Resolving { parsed, left: STEPS }.value_of(name)
+}
+
 #[derive(Clone, Copy)]
 struct Resolving<'t> {
     parsed: &'t Parsed,

@@ -6,6 +6,7 @@ use regex::Regex;
 use tree_sitter::Node;
 
 use super::File;
+use super::path::is_relative;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
 use crate::engine::syntax::language::{Parsed, ancestors};
@@ -26,6 +27,8 @@ pub struct Condition {
     pub kind: Option<Regex>,
     /// No other use of the name is left in the function around.
     pub unused: bool,
+    /// In Python: it is a path that can be seen to begin in no fixed folder.
+    pub relative: bool,
 }
 
 impl Condition {
@@ -37,8 +40,9 @@ impl Condition {
         };
         let regex = self.regex.as_ref().map(|regex| format!("matches {}", regex.as_str()));
         let unused = self.unused.then(|| "is used nowhere else".to_string());
-        let asked =
-            [regex, patterns("is not", &self.not), patterns("is declared by", &self.declared), unused];
+        let relative = self.relative.then(|| "is a relative path".to_string());
+        let (not, declared) = (patterns("is not", &self.not), patterns("is declared by", &self.declared));
+        let asked = [regex, not, declared, unused, relative];
         format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
@@ -49,6 +53,7 @@ impl Condition {
             && !self.not.iter().any(|pattern| is_match(pattern, bound, parsed))
             && (self.declared.is_empty() || self.is_declared(bound, parsed))
             && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
+            && (!self.relative || is_relative(bound, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {

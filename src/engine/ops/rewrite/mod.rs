@@ -1,12 +1,15 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod path;
 mod removal;
+mod units;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 pub use condition::Condition;
+pub use units::Headers;
 
 use super::files::Files;
 use super::own::{self, OwnName};
@@ -44,8 +47,12 @@ pub struct RewriteOp {
     pub accept: Vec<Pattern>,
     /// How many places there are, done or not.
     pub expect: Option<RangeInclusive<usize>>,
-    /// What each changed file includes afterwards.
+    /// What each changed file includes afterwards; without `replace`, what files with a match do that lack it.
     pub include: Vec<String>,
+    /// Other headers that bring `include` along.
+    pub brought_by: Headers,
+    /// Only the first place that each of these comes to when it is compiled.
+    pub read_by: Option<Files>,
     /// What a person should do about a place that is reported or left.
     pub advice: Option<String>,
 }
@@ -102,6 +109,7 @@ impl RewriteOp {
         }
         plan.edits.retain(|_, edits| !edits.is_empty());
         plan.includes = self.include.clone();
+        self.keep_by_units(&mut plan, (sources, ground.passes));
         self.check_expected(sources, plan.sites.len() + plan.left.len(), done, cured.is_some())?;
         plan.outcome = self.outcome(&plan);
         if let (Outcome::AlreadySatisfied { why }, Some(site)) = (&mut plan.outcome, cured) {
@@ -153,6 +161,9 @@ impl RewriteOp {
                 Ok(()) => {}
                 Err(_) if edited.iter().any(|outer| holds(outer, &found.range)) => continue,
                 Err(overlap) => return Err(failed(overlap)),
+            }
+            if self.only_include().is_some() || self.read_by.is_some() {
+                plan.needing.entry(site.path.clone()).or_default().push(found.range.start);
             }
             plan.sites.push(site);
             edited.push(found.range);
@@ -253,6 +264,8 @@ impl RewriteOp {
             .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
             .chain(include)
+            .chain(self.brought_by.globs().iter().map(|glob| ("brought-by", glob.clone())))
+            .chain(self.read_by.iter().map(|files| ("read-by", files.to_string())))
             .chain(expect)
             .chain(advice)
             .collect()
@@ -328,6 +341,9 @@ impl RewriteOp {
         let told = (!left.is_empty()).then(|| format!("left: {left}"));
         let advice =
             |count: usize, advice: &str| Outcome::Reported { advice: format!("{}: {advice}", places(count)) };
+        if let Some(header) = self.only_include() {
+            return included(header, plan, told);
+        }
         match (&self.replace, plan.sites.len()) {
             (Some(_), 1..) => {
                 let how = format!("rewrites {}", places(plan.sites.len()));
@@ -345,6 +361,17 @@ impl RewriteOp {
 
 fn holds(outer: &Range<usize>, inner: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// What an op comes to that only includes a header.
+fn included(header: &str, plan: &OpPlan, told: Option<String>) -> Outcome {
+    let files = plan.sites.iter().map(|site| &site.path).collect::<BTreeSet<_>>().len();
+    if files > 0 {
+        let how = format!("includes `{header}` in {files} {}", if files == 1 { "file" } else { "files" });
+        return Outcome::Changed { how: [how].into_iter().chain(told).collect() };
+    }
+    let told = told.map_or_else(String::new, |told| format!("; {told}"));
+    Outcome::AlreadySatisfied { why: format!("no file lacks `{header}`{told}") }
 }
 
 fn expected(expect: &RangeInclusive<usize>) -> String {

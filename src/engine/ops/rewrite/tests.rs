@@ -27,6 +27,8 @@ fn empty(glob: &str) -> RewriteOp {
         accept: Vec::new(),
         expect: None,
         include: Vec::new(),
+        brought_by: Headers::default(),
+        read_by: None,
         advice: None,
     }
 }
@@ -58,6 +60,7 @@ fn condition(name: &str) -> Condition {
         declared: Vec::new(),
         kind: None,
         unused: false,
+        relative: false,
     }
 }
 

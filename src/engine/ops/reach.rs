@@ -1,0 +1,336 @@
+//! What translation units of a tree read, in order.
+//!
+//! A file that no other one includes is a unit, also a header that includes something. What is included is a file of the
+//! tree by the end of its path; in quotes, one beside the file that includes it comes first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::include::conditions_around;
+use crate::engine::source::Sources;
+use crate::engine::syntax::branches::directives;
+use crate::engine::syntax::includes::{Condition, Include};
+use crate::engine::syntax::{DeadCode, Language, Passes};
+
+/// Which files of a tree include which.
+pub struct Reach<'s> {
+    sources: &'s Sources,
+    files: BTreeMap<&'s str, Vec<Line<'s>>>,
+}
+
+/// An include that is taken.
+struct Line<'s> {
+    include: &'s Include,
+    /// `thrust/sort.h`
+    header: &'s str,
+    /// The file of the tree that it is.
+    to: Option<&'s str>,
+}
+
+/// The paths of a tree by their last part.
+type ByName<'s> = BTreeMap<&'s str, Vec<&'s str>>;
+
+impl<'s> Reach<'s> {
+    /// Reads the includes of a tree; those that the preprocessor never takes are none.
+    pub fn of(sources: &'s Sources, passes: &Passes) -> Self {
+        let mut names = ByName::new();
+        let paths = || sources.paths().filter(|path| Language::of_path(path) == Some(Language::Cpp));
+        for path in paths() {
+            names.entry(split(path).1).or_default().push(path);
+        }
+        let files = paths().map(|path| (path, lines(sources, path, (&names, passes)))).collect();
+        Self { sources, files }
+    }
+
+    /// The files that lack a header at one of these places: some unit comes to it before it has read the header, or one
+    /// that brings it along. A file that lacks it will include it, and brings it to all that comes later.
+    pub fn lacking(
+        &self,
+        places: &BTreeMap<&'s str, Vec<usize>>,
+        (header, brings): (&str, impl Fn(&str) -> bool),
+    ) -> BTreeSet<&'s str> {
+        let needs = places.iter().map(|(path, places)| (*path, self.need(path, places))).collect();
+        let search = Search { reach: self, needs, header, brings };
+        let (mut lacking, mut read) = (BTreeSet::new(), BTreeSet::new());
+        for unit in self.units() {
+            read.extend(search.walk(unit, &mut lacking));
+        }
+        for path in places.keys().filter(|path| !self.lines(path).is_empty()) {
+            if !read.contains(path) {
+                read.extend(search.walk(path, &mut lacking));
+            }
+        }
+        lacking
+    }
+
+    /// The files that no other one includes. Of a header that includes nothing itself nobody knows what is read before it.
+    pub fn units(&self) -> impl Iterator<Item = &'s str> {
+        let included: BTreeSet<&str> = self.files.values().flatten().filter_map(|line| line.to).collect();
+        let counts = move |(path, lines): &(&&str, &Vec<Line<'_>>)| {
+            !included.contains(**path) && (is_compiled(path) || !lines.is_empty())
+        };
+        self.files.iter().filter(counts).map(|(path, _)| *path)
+    }
+
+    /// The first of some places that a unit comes to: the file and the offset.
+    pub fn first(&self, unit: &'s str, places: &BTreeMap<&str, Vec<usize>>) -> Option<(&'s str, usize)> {
+        self.reading(unit).find_map(|step| {
+            let here = places.get(step.path)?.iter().filter(|place| step.part.contains(place));
+            Some((step.path, *here.min()?))
+        })
+    }
+
+    /// What a unit reads of the tree, in order; each file once.
+    fn reading(&self, unit: &'s str) -> Reading<'_, 's> {
+        Reading { reach: self, read: BTreeSet::from([unit]), open: vec![(unit, 0)] }
+    }
+
+    fn lines(&self, path: &str) -> &[Line<'s>] {
+        self.files.get(path).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a macro speaks of is needed where it is used, which is anywhere later.
+    fn need(&self, path: &str, places: &[usize]) -> Need {
+        let bytes: &[u8] = self.sources.get(path).map_or(&[], |bytes| bytes);
+        let directives = directives(bytes);
+        let in_code = |place: &&usize| !directives.iter().any(|one| one.range.contains(place));
+        let first = places.iter().filter(in_code).min().copied();
+        Need { first, around: conditions_around(bytes, places).unwrap_or_default() }
+    }
+}
+
+/// A unit that is being read.
+struct Reading<'r, 's> {
+    reach: &'r Reach<'s>,
+    read: BTreeSet<&'s str>,
+    open: Vec<(&'s str, usize)>,
+}
+
+/// A part of a file, and the include that it ends with.
+struct Step<'r, 's> {
+    path: &'s str,
+    part: Range<usize>,
+    line: Option<&'r Line<'s>>,
+}
+
+impl<'r, 's> Iterator for Reading<'r, 's> {
+    type Item = Step<'r, 's>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (path, next) = self.open.pop()?;
+        let lines = self.reach.lines(path);
+        let (before, line) = (next.checked_sub(1).and_then(|before| lines.get(before)), lines.get(next));
+        let end = |line: &Line<'_>| line.include.end;
+        if let Some(line) = line {
+            self.open.push((path, next + 1));
+            self.open.extend(line.to.filter(|to| self.read.insert(to)).map(|to| (to, 0)));
+        }
+        Some(Step { path, part: before.map_or(0, end)..line.map_or(usize::MAX, end), line })
+    }
+}
+
+/// What a file needs a header for.
+struct Need {
+    /// The first place in its code; none where only macros need it.
+    first: Option<usize>,
+    /// The conditions around all places.
+    around: Vec<Condition>,
+}
+
+impl Need {
+    /// Whether an include of the same file is there wherever it is needed.
+    fn is_covered(&self, include: &Include) -> bool {
+        include.conditions.iter().all(|condition| self.around.contains(condition))
+    }
+}
+
+struct Search<'r, 's, B> {
+    reach: &'r Reach<'s>,
+    needs: BTreeMap<&'s str, Need>,
+    header: &'r str,
+    brings: B,
+}
+
+impl<'s, B: Fn(&str) -> bool> Search<'_, 's, B> {
+    /// Adds the files that lack the header when a unit is compiled; all that it reads.
+    fn walk(&self, unit: &'s str, lacking: &mut BTreeSet<&'s str>) -> BTreeSet<&'s str> {
+        let mut has = false;
+        let mut reading = self.reach.reading(unit);
+        for Step { path, part, line } in reading.by_ref() {
+            has |= self.includes(path) || lacking.contains(path);
+            let first = self.needs.get(path).and_then(|need| need.first);
+            if !has && first.is_some_and(|first| first < part.end) {
+                has = lacking.insert(path);
+            }
+            has |= line.is_some_and(|line| line.to.is_none() && self.brought(path, line));
+        }
+        if !has {
+            lacking.extend(reading.read.iter().find(|path| self.needs.contains_key(*path)));
+        }
+        reading.read
+    }
+
+    /// Whether a file that needs the header includes it itself.
+    fn includes(&self, path: &str) -> bool {
+        let Some(need) = self.needs.get(path) else { return false };
+        let mut lines = self.reach.lines(path).iter();
+        lines.any(|line| line.header == self.header && need.is_covered(line.include))
+    }
+
+    fn brought(&self, path: &str, line: &Line<'_>) -> bool {
+        let brings = line.header == self.header || (self.brings)(line.header);
+        brings && self.needs.get(path).is_none_or(|need| need.is_covered(line.include))
+    }
+}
+
+/// The includes of a file that are taken.
+fn lines<'s>(sources: &'s Sources, path: &str, (names, passes): (&ByName<'s>, &Passes)) -> Vec<Line<'s>> {
+    let includes = sources.includes(path);
+    let bytes = sources.get(path).filter(|_| includes.iter().any(|include| !include.conditions.is_empty()));
+    let dead = bytes.map(|bytes| DeadCode::of(bytes, passes)).unwrap_or_default();
+    let taken = includes.iter().filter(|include| !dead.holds(include.start));
+    let line = |include: &'s Include| {
+        let header = std::str::from_utf8(&include.path).ok()?;
+        let beside = || names.get(split(header).1)?.iter().find(|to| **to == joined(split(path).0, header));
+        let to = if include.system { None } else { beside().copied() };
+        Some(Line { include, header, to: to.or_else(|| nearest(names, path, header)) })
+    };
+    taken.filter_map(line).collect()
+}
+
+/// The file whose path ends with a name: of several, one that shares most folders with the file that includes it.
+fn nearest<'s>(names: &ByName<'s>, path: &str, header: &str) -> Option<&'s str> {
+    let end = joined("", header);
+    let is_end = |to: &&&str| to.strip_suffix(end.as_str()).is_some_and(|b| b.is_empty() || b.ends_with('/'));
+    let shared =
+        |to: &&str| path.split('/').zip(to.split('/')).take_while(|(one, other)| one == other).count();
+    let found = names.get(split(header).1)?.iter().filter(|to| **to != path).filter(is_end);
+    found.copied().rev().max_by_key(shared)
+}
+
+fn is_compiled(path: &str) -> bool {
+    matches!(path.rsplit('.').next(), Some("cu" | "cc" | "cpp" | "cxx"))
+}
+
+/// The folder of a path and its last part.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// `a/c.h` for `../c.h` in `a/b`.
+fn joined(folder: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(name.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The files that lack `<h>` at `need();`, of files that are told by their lines; `<brings>` brings it.
+    fn lacking(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let places = sources.iter().filter_map(|(path, bytes)| {
+            let text = std::str::from_utf8(bytes).expect("utf-8");
+            let all: Vec<usize> = text.match_indices("need()").map(|(at, _)| at).collect();
+            (!all.is_empty()).then_some((path, all))
+        });
+        let places = places.collect();
+        let reach = Reach::of(&sources, &Passes::unknown());
+        let lacking = reach.lacking(&places, ("h", |header| header == "brings"));
+        lacking.into_iter().map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_file_lacks_what_no_unit_has_read_before_it() {
+        let need = "void f() { need(); }\n";
+        let with = |before: &str| format!("{before}{need}");
+        assert_eq!(lacking(&[("a.cu", need)]), ["a.cu"]);
+        for has in ["#include <h>\n", "#include \"h\"\n", "#include <brings>\n"] {
+            assert!(lacking(&[("a.cu", &with(has))]).is_empty(), "{has}");
+        }
+        assert_eq!(lacking(&[("a.cu", "#include \"b.h\"\n#include <h>\n"), ("b.h", need)]), ["b.h"]);
+        assert!(lacking(&[("a.cu", "#include <h>\n#include \"b.h\"\n"), ("b.h", need)]).is_empty());
+        assert!(lacking(&[("a.cu", &with("#include \"b.h\"\n")), ("b.h", "#include <h>\n")]).is_empty());
+        assert_eq!(lacking(&[("a.cu", &format!("{need}#include <brings>\n"))]), ["a.cu"]);
+        assert!(lacking(&[("a.h", need)]).is_empty());
+        assert_eq!(lacking(&[("a.h", &with("#include <other>\n"))]), ["a.h"]);
+    }
+
+    #[test]
+    fn one_file_of_a_unit_gets_it_and_each_unit_counts() {
+        let need = "void f() { need(); }\n";
+        let user = format!("#include \"b.h\"\n{need}");
+        assert_eq!(lacking(&[("a.cu", &user), ("b.h", need)]), ["b.h"]);
+        assert_eq!(
+            lacking(&[
+                ("a.cu", "#include <h>\n#include \"b.h\"\n"),
+                ("c.cu", "#include \"b.h\"\n"),
+                ("b.h", need)
+            ]),
+            ["b.h"]
+        );
+        assert_eq!(lacking(&[("a.cu", "#include \"b.h\"\n"), ("c.cu", need), ("b.h", "")]), ["c.cu"]);
+        assert_eq!(
+            lacking(&[("a.h", "#include \"b.h\"\nvoid f() { need(); }"), ("b.h", "#include \"a.h\"\n")]),
+            ["a.h"]
+        );
+    }
+
+    #[test]
+    fn a_condition_of_the_same_file_must_be_that_of_the_place() {
+        let half = "#ifdef X\n#include <h>\n#endif\n";
+        assert_eq!(lacking(&[("a.cu", &format!("{half}void f() {{ need(); }}\n"))]), ["a.cu"]);
+        assert!(
+            lacking(&[("a.cu", &format!("{half}#ifdef X\nvoid f() {{ need(); }}\n#endif\n"))]).is_empty()
+        );
+        assert!(lacking(&[("a.cu", "#include \"b.h\"\nvoid f() { need(); }\n"), ("b.h", half)]).is_empty());
+        let dead = "#if 0\n#include <h>\n#include \"b.h\"\n#endif\nvoid f() { need(); }\n";
+        assert_eq!(lacking(&[("a.cu", dead), ("b.h", "#include <h>\n")]), ["a.cu"]);
+    }
+
+    #[test]
+    fn a_macro_needs_it_where_it_is_used() {
+        let shim = "#define F() need()\n";
+        assert!(lacking(&[("a.cu", "#include \"b.h\"\n#include <h>\n"), ("b.h", shim)]).is_empty());
+        assert_eq!(lacking(&[("a.cu", "#include \"b.h\"\n"), ("b.h", shim)]), ["b.h"]);
+    }
+
+    #[test]
+    fn includes_are_found_beside_and_by_the_end_of_their_path() {
+        let to = |path: &str, text: &str, others: &[&str]| {
+            let texts = others.iter().map(|other| (*other, "")).chain([(path, text)]);
+            let sources: Sources = texts.map(|(path, text)| (path, text.as_bytes())).collect();
+            let reach = Reach::of(&sources, &Passes::unknown());
+            reach.lines(path).iter().map(|line| line.to.map(str::to_string)).collect::<Vec<_>>()
+        };
+        let found = |path: &str| vec![Some(path.to_string())];
+        assert_eq!(to("a/b/c.cu", "#include \"../u.h\"\n", &["a/u.h", "a/b/u.h"]), found("a/u.h"));
+        assert_eq!(to("a/b/c.cu", "#include \"u.h\"\n", &["a/u.h", "u.h"]), found("a/u.h"));
+        assert_eq!(to("a/b/c.cu", "#include <x/u.h>\n", &["x/u.h", "a/x/u.h"]), found("a/x/u.h"));
+        assert_eq!(to("a/b/c.cu", "#include <u.h>\n", &["a/my_u.h"]), [None]);
+    }
+
+    #[test]
+    fn a_unit_stops_at_the_first_place_that_it_comes_to() {
+        let files =
+            [("a.cpp", "#include \"b.h\"\nx"), ("b.h", "#include <c.h>\nx"), ("c.h", "x"), ("d.h", "")];
+        let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let reach = Reach::of(&sources, &Passes::unknown());
+        assert_eq!(reach.units().collect::<Vec<_>>(), ["a.cpp"]);
+        let first = |places: &[(&'static str, usize)]| {
+            reach.first("a.cpp", &places.iter().map(|(path, at)| (*path, vec![*at])).collect())
+        };
+        assert_eq!(first(&[("a.cpp", 15), ("b.h", 15), ("c.h", 0)]), Some(("c.h", 0)));
+        assert_eq!(first(&[("a.cpp", 15), ("b.h", 15)]), Some(("b.h", 15)));
+        assert_eq!(first(&[("a.cpp", 0), ("c.h", 0)]), Some(("a.cpp", 0)));
+        assert_eq!(first(&[("d.h", 0)]), None);
+    }
+}

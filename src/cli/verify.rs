@@ -228,7 +228,9 @@ impl Found {
                 Ok(Self::Refused { name: subject.name.clone(), error, causes: Vec::new() })
             }
             Err(VerifyError::Import { what, is_file, error, log }) => {
-                let causes = causes(&format!("{log}\n{error}\n"));
+                // The log also has what went wrong elsewhere; of a file, only its own error counts.
+                let known = causes(&error);
+                let causes = if known.is_empty() && !is_file { causes(&log) } else { known };
                 let error = VerifyError::Import { what, is_file, error, log };
                 Ok(Self::Refused { name: subject.name.clone(), error, causes })
             }

@@ -193,9 +193,13 @@ fn a_module_that_hides_the_error_of_its_file_hides_it_not_here() {
 #[test]
 fn a_file_for_another_python_is_told() {
     let place = Place::new();
-    place.put("knn/__init__.py", "");
+    place.put("knn/__init__.py", "import torch\n");
     compile(&place.site.join("knn/_C.cpython-27-x86_64-linux-gnu.so"), "_C", "");
-    place.run(&["knn"]).says(2, &["is for Python 2.7, and this is Python 3."]);
+    let run = place.run(&["knn"]);
+    run.says(2, &["is for Python 2.7, and this is Python 3.", "--python", "hint:"]);
+    assert!(!run.out.contains("cause:"), "that of another error: {}", run.out);
+    fs::remove_file(place.site.join("knn/_C.cpython-27-x86_64-linux-gnu.so")).expect("a file");
+    place.run(&["knn"]).says(2, &["cannot import knn", "No module named 'torch'", "cause:"]);
 }
 
 #[test]

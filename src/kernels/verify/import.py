@@ -122,7 +122,10 @@ def load(path):
     other = FOR_ANOTHER.search(path)
     if other and not any(path.endswith(suffix) for suffix in SUFFIXES if suffix.count(".") > 1):
         version = ".".join(part for part in other.groups()[1:5] if part) or "another"
-        raise ImportError(f"{path} is for Python {version}, and this is Python {platform.python_version()}")
+        raise ImportError(
+            f"{path} is for Python {version}, and this is Python {platform.python_version()}: "
+            "name that Python (--python), or build it for this one"
+        )
     name = dotted(path)
     spec = importlib.util.spec_from_file_location(name, path)
     try:

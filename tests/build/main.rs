@@ -223,6 +223,35 @@ fn the_wheel_is_installed_and_verified() {
     assert_eq!(machine.wheels("dist").len(), 1);
 }
 
+/// A branch with a commit, as `apply` makes it, and the build on it; again, the branch is there already.
+#[test]
+fn a_git_checkout_gets_a_branch() {
+    let machine = Machine::new(GOOD);
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@host.test",
+            "-c",
+            "commit.gpgsign=false",
+        ]);
+        let output = command.args(words).current_dir(machine.path("work/ext")).output().expect("git");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "start"]);
+    let run = machine.build(&["--yes", "--branch", "ours"]);
+    run.ends(0, &["done: branch ours in ", "1 commit", "done: "]);
+    assert_eq!(git(&["log", "--format=%s", "main..ours"]).lines().count(), 1);
+    assert_eq!(git(&["branch", "--show-current"]).trim(), "ours");
+    assert_eq!(git(&["status", "--short"]), "?? ran.txt\n", "what setup.py of this test wrote");
+    machine.build(&["--yes"]).ends(0, &["nothing is patched", "done: "]);
+}
+
 /// uv, for a Python without pip.
 #[test]
 fn uv_builds_where_there_is_no_pip() {

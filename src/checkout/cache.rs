@@ -51,7 +51,8 @@ fn record_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file beside its place and renames it.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

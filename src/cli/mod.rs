@@ -6,6 +6,7 @@ pub mod build;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;
+pub mod evidence;
 pub mod explain;
 pub mod failure;
 pub mod inspect;

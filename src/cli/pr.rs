@@ -13,7 +13,7 @@ use super::planned::{Asked, Place, Planned, asked, infos, options, planned_at, t
 use super::standing::{Row, rows};
 use super::style::{DIM, STRONG, paint};
 use super::terminal::Terminal;
-use super::{Answer, json as documents, tables};
+use super::{Answer, evidence, json as documents, tables};
 use crate::checkout::git::{Push, push};
 use crate::checkout::{CheckoutOptions, Releases, TargetSpec, Wanted};
 use crate::deliver::links::{Links, links};
@@ -141,6 +141,7 @@ fn offer(planned: &Planned<'_>, args: &PrArgs, options: &CheckoutOptions) -> Res
         parameters: &command(planned, args),
         offers: &offers,
         effect: &tables::effect_for_others(&planned.proved.plan().effect(&planned.bound)),
+        built: &evidence::told,
         signoff: args.offer.signoff,
     };
     let out = match &args.offer.out {

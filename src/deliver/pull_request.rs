@@ -28,7 +28,7 @@ pub struct Offer {
 }
 
 /// What the series stands on, and how it is made.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Order<'a> {
     /// The repository that has the base.
     pub source: &'a GitRepository,
@@ -46,6 +46,8 @@ pub struct Order<'a> {
     pub offers: &'a [Offer],
     /// What each toolkit compiles before and after all of them.
     pub effect: &'a str,
+    /// What compiling and running a tree showed, by the id that git gives it; none where that was not done.
+    pub built: &'a dyn Fn(&str) -> Option<String>,
     /// Whether each commit is signed off.
     pub signoff: bool,
 }
@@ -96,6 +98,7 @@ impl Order<'_> {
         let patches =
             made.commits.iter().map(|commit| repository.patch(commit)).collect::<Result<Vec<_>, _>>()?;
         let (stat, diff) = repository.difference(self.base, &made.tip)?;
+        let built = (self.built)(&repository.tree_id(&made.tip)?);
         let total = patches.len();
         let title = match patches.as_slice() {
             [only] => only.subject.clone(),
@@ -110,7 +113,7 @@ impl Order<'_> {
         let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
         files.push((JOINED.into(), diff));
         files.push((COVER.into(), self.cover(&title, &names, &stat).into_bytes()));
-        files.push((TEXT.into(), self.text(&patches).into_bytes()));
+        files.push((TEXT.into(), self.text(&patches, built.as_deref()).into_bytes()));
         Ok(Series { title, tip: made.tip, files, repository: place })
     }
 
@@ -145,7 +148,7 @@ impl Order<'_> {
     }
 
     /// The text of the pull request. A paragraph is one line: where it is shown, each newline is one.
-    fn text(&self, patches: &[CommitPatch]) -> String {
+    fn text(&self, patches: &[CommitPatch], built: Option<&str>) -> String {
         let pairs = || patches.iter().zip(self.offers);
         let mut text = String::from("## What\n\n");
         for (patch, offer) in pairs() {
@@ -164,11 +167,11 @@ impl Order<'_> {
         for (patch, offer) in pairs() {
             text.push_str(&format!("- {}: {}\n", patch.subject, offer.does.join("; ")));
         }
-        text + &self.evidence()
+        text + &self.evidence(built)
     }
 
     /// What was measured, and what was not.
-    fn evidence(&self) -> String {
+    fn evidence(&self, built: Option<&str>) -> String {
         let same = self.offers.iter().all(|offer| offer.effect.is_empty());
         let how = if same { ", which stay the same" } else { ", before and after" };
         let effect = match self.effect {
@@ -177,7 +180,8 @@ impl Order<'_> {
         };
         let version = env!("CARGO_PKG_VERSION");
         let made = format!("Made by mambapatch {version} with `{}`.", self.parameters);
-        format!("\n{PROOF}\n{effect}\n{NOT_TRIED}\n\n{made}\n")
+        let built = built.unwrap_or(NOT_TRIED);
+        format!("\n{PROOF}\n{effect}\n{built}\n\n{made}\n")
     }
 }
 

@@ -247,6 +247,9 @@ fn a_git_checkout_gets_a_branch() {
     let run = machine.build(&["--yes", "--branch", "ours"]);
     run.ends(0, &["done: branch ours in ", "1 commit", "done: "]);
     assert_eq!(git(&["log", "--format=%s", "main..ours"]).lines().count(), 1);
+    let tree = git(&["rev-parse", "ours^{tree}"]);
+    let kept = std::fs::read_to_string(machine.path(&format!("state/builds/{}.json", tree.trim())));
+    assert!(kept.expect("what it showed, for a pull request").contains("\"sm_120\""));
     assert_eq!(git(&["branch", "--show-current"]).trim(), "ours");
     assert_eq!(git(&["status", "--short"]), "?? ran.txt\n", "what setup.py of this test wrote");
     machine.build(&["--yes"]).ends(0, &["nothing is patched", "done: "]);

@@ -112,6 +112,27 @@ fn the_texts_say_what_was_measured() {
 }
 
 #[test]
+fn what_a_build_of_the_same_tree_showed_is_evidence() {
+    let world = World::new().with_identity();
+    world.run(&["apply", "mamba-ssm@v2.2.4", "--add-arch", "120", "--cuda", "13.0", "-q"]).exits(0);
+    let tree = world.git("work/mamba-ssm-2.2.4", &["rev-parse", "HEAD^{tree}"]);
+    let kept = r#"{"build": {"codes": ["sm_90", "sm_120"], "environment":
+        {"python-version": "3.12.3", "torch": "2.11.0+cu130", "cuda": "13.0"}}, "verified":
+        {"name": "mamba_ssm", "verdict": "wrong", "gpu": "NVIDIA H200",
+         "checks": [{"passed": true}, {"passed": false}]}}"#;
+    world.write(&format!("state/builds/{tree}.json"), kept);
+    world.run(&with(&["-q"])).exits(0);
+    let text = world.text(&format!("{FOLDER}/PULL_REQUEST.md"));
+    let compiled = "Compiled as it is here, by nvcc of CUDA 13.0 for PyTorch 2.11.0+cu130 and Python 3.12.3: the wheel holds \
+                    sm_90, sm_120. ";
+    let run = "`mamba_ssm` was imported and its kernels run on NVIDIA H200: 1 of 2 comparisons with the reference passed.";
+    assert!(text.contains(&format!("\n{compiled}{run}\n")), "{text}");
+    assert!(!text.contains("not compiled"), "{text}");
+    world.run(&["pr", "mamba-ssm@v2.2.4", "--add-arch", "100", "--out", "other", "-q"]).exits(0);
+    assert!(world.text("work/other/PULL_REQUEST.md").contains("it was not compiled"), "another tree");
+}
+
+#[test]
 fn a_series_that_changes_no_architecture_says_so() {
     let world = World::new().with_identity();
     world.run(&["pr", "mamba-ssm@v2.2.4", "--patch", "cuda-13", "-q"]).exits(0);

@@ -98,6 +98,7 @@ fn check(plan: &Plan, root: &Path) -> Result<(), String> {
         parameters: "",
         offers: &offers,
         effect: "",
+        built: &|_| None,
         signoff: true,
     };
     let series = order.make(Path::new("none")).map_err(|error| error.to_string())?;

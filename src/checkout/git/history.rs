@@ -153,6 +153,18 @@ impl GitRepository {
         }
     }
 
+    /// The id of a commit's tree.
+    pub fn tree_id(&self, commit: &str) -> Result<String, GitError> {
+        Ok(self.tree(commit)?.id().to_string())
+    }
+
+    /// The id of HEAD's tree, where no tracked file differs from it.
+    pub fn clean_tree_id(&self) -> Option<String> {
+        let tracked = self.tracked("").ok()?;
+        let head = self.head().ok().filter(|_| self.dirty(&tracked).is_empty())?;
+        self.tree_id(&head).ok()
+    }
+
     /// How one commit differs from another: how many lines of which files, and the diff.
     pub fn difference(&self, from: &str, to: &str) -> Result<(String, Vec<u8>), GitError> {
         let failed = |error: git2::Error| self.unreadable(to, &error);

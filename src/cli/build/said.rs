@@ -10,7 +10,7 @@ use super::super::inspect::Held;
 use super::super::planned::Planned;
 use super::super::style::{DIM, STRONG, WARN, columns, paint};
 use super::super::terminal::Terminal;
-use super::super::{Answer, json as documents, next};
+use super::super::{Answer, evidence, json as documents, next};
 use super::chosen::Chosen;
 use crate::checkout::Checkout;
 use crate::engine::arch::Code;
@@ -88,11 +88,13 @@ impl Told<'_> {
         let codes: Vec<Code> = codes(&built.libraries).into_keys().collect();
         let held = Held::of(built.libraries);
         let answer = verified.as_ref().map_or(Answer::Yes, |(answer, ..)| *answer);
+        let mut build = self.document(&wheel, seconds, &codes);
+        build["files"] = held.document();
+        evidence::keep(self.checkout.folder(), &build, verified.as_ref().map(|(_, verified, _)| verified));
         if terminal.is_json() {
             let mut document = documents::planned(self.planned);
             document["result"] = apply::result(done);
-            document["build"] = self.document(&wheel, seconds, &codes);
-            document["build"]["files"] = held.document();
+            document["build"] = build;
             document["verified"] = verified.map_or(Value::Null, |(_, verified, _)| verified);
             terminal.answer(documents::text(&document).as_bytes())?;
             return Ok(answer);

@@ -1,7 +1,9 @@
 //! Whole builds, through `mambapatch build`, in an environment of packages: unpatched the release stops at its
 //! architectures, with those alone at names that CUB lost, and patched it ends in a wheel for sm_120 and nothing else.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,11 +20,16 @@ struct Run {
 }
 
 impl Run {
-    /// Everything that is fetched and written stays in a folder of its own, but for the source, which is cached.
+    /// Builds the release.
     fn of(environment: &Environment, folder: &Path, flags: &[&str]) -> Self {
+        let release = ["build", "mamba-ssm@v2.2.5", "--source", "sdist", "--host", "--yes"];
+        Self::typed(environment, folder, &[&release[..], flags].concat())
+    }
+
+    /// Everything that is fetched and written stays in a folder of its own, but for the source, which is cached.
+    fn typed(environment: &Environment, folder: &Path, words: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mambapatch"));
-        command.args(["build", "mamba-ssm@v2.2.5", "--source", "sdist", "--host", "--yes"]);
-        command.args(["--format", "json"]).args(flags).current_dir(folder);
+        command.args(words).args(["--format", "json"]).current_dir(folder);
         command.env("VIRTUAL_ENV", environment.folder()).env("MAMBAPATCH_STATE", folder.join("state"));
         ["CUDA_HOME", "CUDA_PATH", "MAX_JOBS", "MAMBAPATCH_MIRRORS"].iter().for_each(|name| {
             command.env_remove(name);
@@ -30,7 +37,7 @@ impl Run {
         let began = std::time::Instant::now();
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().expect("mambapatch");
         let code = output.status.code().unwrap_or(-1);
-        say(&format!("build {}: exit {code} after {} s", flags.join(" "), began.elapsed().as_secs()));
+        say(&format!("{}: exit {code} after {} s", words.join(" "), began.elapsed().as_secs()));
         let text = String::from_utf8(output.stdout).expect("UTF-8");
         let document = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         Self { code, document }
@@ -99,4 +106,56 @@ fn imports(environment: &Environment, wheel: &Path, folder: &Path) {
         .output()
         .expect("python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a wheel has: its files, each with its bytes; of libraries, what code they hold, since nvcc puts names that are
+/// new each time into them.
+fn contents(wheel: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut archive = ZipArchive::new(fs::File::open(wheel).expect("a wheel")).expect("a wheel");
+    let mut files = BTreeMap::new();
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).expect("a file");
+        let (name, mut bytes) = (file.name().expect("a name").to_string(), Vec::new());
+        file.read_to_end(&mut bytes).expect("its bytes");
+        if !name.ends_with("/RECORD") {
+            files.insert(name.clone(), if name.ends_with(".so") { Vec::new() } else { bytes });
+        }
+    }
+    files
+}
+
+#[test]
+fn a_vendored_tree_gives_the_wheel_of_the_checkout() {
+    let Some(environment) = Environment::if_wanted() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let wish = [
+        "causal-conv1d@v1.5.2",
+        "--source",
+        "sdist",
+        "--only-arch",
+        "120",
+        "--cuda",
+        "13.0",
+        "--torch",
+        "2.11",
+    ];
+    let typed = |words: &[&str]| {
+        let run = Run::typed(&environment, folder.path(), words);
+        assert_eq!(run.code, 0, "{:#}\n{words:?}", run.document);
+        run.document
+    };
+    typed(&[&["vendor", "add"], &wish[..], &["--into", "vendored"]].concat());
+    let checkout = typed(&[&["build"], &wish[..], &["--yes", "--out", "one"]].concat());
+    let vendored = typed(&["build", "./vendored", "--only-arch", "120", "--yes", "--out", "two"]);
+    let wheel = |document: &Value| PathBuf::from(document["build"]["wheel"].as_str().expect("a wheel"));
+    let files = contents(&wheel(&checkout));
+    assert!(
+        files.keys().any(|name| name.starts_with("causal_conv1d_cuda") && name.ends_with(".so")),
+        "{files:?}"
+    );
+    assert_eq!(contents(&wheel(&vendored)), files);
+    assert_eq!(checkout["build"]["codes"], serde_json::json!(["sm_120"]));
+    assert_eq!(vendored["build"]["codes"], checkout["build"]["codes"]);
+    let check = typed(&["vendor", "check", "vendored"]);
+    say(&format!("vendored and checked out: {} files alike in both wheels; {check}", files.len()));
 }

@@ -145,6 +145,7 @@ fn a_vendored_tree_gives_the_wheel_of_the_checkout() {
         run.document
     };
     typed(&[&["vendor", "add"], &wish[..], &["--into", "vendored"]].concat());
+    typed(&["vendor", "check", "vendored"]);
     let checkout = typed(&[&["build"], &wish[..], &["--yes", "--out", "one"]].concat());
     let vendored = typed(&["build", "./vendored", "--only-arch", "120", "--yes", "--out", "two"]);
     let wheel = |document: &Value| PathBuf::from(document["build"]["wheel"].as_str().expect("a wheel"));
@@ -156,6 +157,5 @@ fn a_vendored_tree_gives_the_wheel_of_the_checkout() {
     assert_eq!(contents(&wheel(&vendored)), files);
     assert_eq!(checkout["build"]["codes"], serde_json::json!(["sm_120"]));
     assert_eq!(vendored["build"]["codes"], checkout["build"]["codes"]);
-    let check = typed(&["vendor", "check", "vendored"]);
-    say(&format!("vendored and checked out: {} files alike in both wheels; {check}", files.len()));
+    say(&format!("vendored and checked out: {} files alike in both wheels", files.len()));
 }

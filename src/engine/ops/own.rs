@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rayon::prelude::*;
+
 use super::Site;
 use crate::engine::source::Sources;
 use crate::engine::syntax::census::{Name, Place};
@@ -36,7 +38,8 @@ impl OwnName {
 pub fn definition(sources: &Sources, name: &str, passes: &Passes) -> Option<OwnName> {
     let parsed = Name::new(name);
     let files = sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp));
-    files.filter(|(_, bytes)| parsed.may_be_in(bytes)).find_map(|(path, bytes)| {
+    let holding: Vec<_> = files.filter(|(_, bytes)| parsed.may_be_in(bytes)).collect();
+    holding.into_par_iter().find_map_first(|(path, bytes)| {
         let dead = DeadCode::of(bytes, passes);
         let definitions = parsed.census(bytes).definitions;
         let (at, what) = definitions.into_iter().find(|(at, _)| !dead.holds(*at))?;

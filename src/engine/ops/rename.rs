@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::files::Files;
 use super::own::{self, OwnName};
 use super::{Left, OpError, OpPlan, Outcome, Site};
@@ -85,7 +87,8 @@ impl RenameOp {
             census: name.census(bytes),
             dead: DeadCode::of(bytes, passes),
         };
-        sources.iter().filter(holds).map(count).collect()
+        let holding: Vec<_> = sources.iter().filter(holds).collect();
+        holding.into_par_iter().map(count).collect()
     }
 
     /// The code that it speaks of.

@@ -88,10 +88,12 @@ fn comparisons(part: &Part<'_>, open: usize, rewriting: &mut Rewriting<'_>) {
 fn operator_call(part: &Part<'_>, at: usize, rewriting: &mut Rewriting<'_>) {
     let Some(open) = (at + 2..at + 5).find(|open| part.is(*open, "(")) else { return };
     let is_member = part.before(at) == b"." || (part.before(at) == b">" && part.is_beside(at));
+    let whole = part.tokens[at].start..part.tokens[open - 1].end;
     let is_statement = matches!(part.before(at), b";" | b"{" | b"}") && !part.is_word(at + 1);
     let is_call = part.partner(open).is_some_and(|close| part.is(close + 1, ";"));
-    if is_member || (is_statement && is_call) {
-        name(rewriting, part.tokens[at].start..part.tokens[open - 1].end);
+    let is_one_line = !part.bytes[whole.clone()].contains(&b'\n');
+    if is_one_line && (is_member || (is_statement && is_call)) {
+        name(rewriting, whole);
     }
 }
 

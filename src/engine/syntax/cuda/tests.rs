@@ -257,6 +257,13 @@ fn source() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn an_operator_of_several_lines_keeps_them() {
+    let text = b"x.operator// the next\n<<<(y);\n";
+    let view = &views(text, &directives(text))[0];
+    assert!(view.text.iter().zip(text).all(|(now, was)| *was != b'\n' || now == was), "{:?}", view.text);
+}
+
 proptest! {
     #[test]
     fn no_text_panics_and_all_keep_their_length_and_newlines(bytes in source()) {

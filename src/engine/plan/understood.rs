@@ -17,9 +17,12 @@ pub struct Understood {
 }
 
 impl Plan {
-    /// A row a file that an op had to parse, as it was before the plan. In C++ all branches of a `#if` count, and macro
-    /// bodies do not.
+    /// A row a file that an op had to parse or changes, as it was before the plan. In C++ all branches of a `#if` count,
+    /// and macro bodies do not.
     pub fn understood(&self) -> Vec<Understood> {
+        for path in self.patches.iter().flat_map(|patch| patch.changes.keys()) {
+            self.before.parsed(path);
+        }
         let row = |(path, parsed): (&str, &Parsed)| Understood {
             path: path.to_string(),
             size: parsed.bytes.len(),

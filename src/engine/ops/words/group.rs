@@ -106,7 +106,8 @@ impl Group {
         let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
         let guards = self.guards(outline, items);
         let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
-        List { entries, blocks, home, guards, ptx, single, by_torch }
+        let is_value = own().any(|item| outline.sequences[item.sequence].resets);
+        List { entries, blocks, home, guards, ptx, single, by_torch, is_value }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.

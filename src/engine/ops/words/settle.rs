@@ -63,6 +63,8 @@ pub struct List<'a> {
     pub single: bool,
     /// Whether PyTorch checks it.
     pub by_torch: bool,
+    /// Whether it is a whole value, which must not become empty.
+    pub is_value: bool,
 }
 
 /// What becomes of an entry.
@@ -178,7 +180,7 @@ impl List<'_> {
         }
         let settled = settling.settled;
         let left = !settled.additions.is_empty() || settled.fates.iter().any(|fate| *fate != Fate::Goes);
-        let may_vanish = !self.blocks[self.home].every_toolkit();
+        let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
         (left || may_vanish || self.entries.is_empty()).then_some(settled)
     }
 

@@ -194,6 +194,12 @@ fn branches_of_scripts_are_lists_of_their_own() {
     let text = "if [ $A ]; then\n  CUDA_ARCHS=\"70 80\"\nelse\n  CUDA_ARCHS=\"80\"\nfi\n";
     let both = text.replace("\"70 80\"", "\"80 120\"").replace("=\"80\"", "=\"80;120\"");
     assert_eq!(settled("b.sh", text, "120 @13.0"), both);
+    for (name, text) in [
+        ("a.sh", "if [ $A = 1 ]; then\n  export TORCH_CUDA_ARCH_LIST=\"6.0;8.0\"\nfi\n"),
+        ("CMakeLists.txt", "if(A)\n  set(CMAKE_CUDA_ARCHITECTURES_ALL 60 80)\nendif()\n"),
+    ] {
+        assert_eq!(settled(name, text, "-60 -80"), text, "a value does not become empty");
+    }
     let make = "ifeq ($(A),1)\nCUDA_ARCHS := 70 80\nelse\nCUDA_ARCHS := 80\nendif\n";
     assert_eq!(
         settled("Makefile", make, "120"),
@@ -312,6 +318,12 @@ fn ladders_of_scripts_are_read() {
     let unsure = ladder.replace("== \"11\" ]]; then", "== \"11\" ]] && [ -n \"$OLD\" ]; then");
     let pruned = settled("a.sh", &unsure, "@13.0");
     assert_eq!(pruned, unsure.replace("6.0;8.0", "8.0"), "what the condition says is not known");
+    for (name, text) in [
+        ("a.sh", "if [ $A = 1 ]; then\n  export TORCH_CUDA_ARCH_LIST=\"6.0;8.0\"\nfi\n"),
+        ("CMakeLists.txt", "if(A)\n  set(CMAKE_CUDA_ARCHITECTURES_ALL 60 80)\nendif()\n"),
+    ] {
+        assert_eq!(settled(name, text, "-60 -80"), text, "a value does not become empty");
+    }
     let make = "ifeq ($(A),1)\nX += -gencode arch=compute_90,code=sm_90\nelse ifeq ($(A),2)\n\
                 X += -gencode arch=compute_80,code=sm_80\nendif\nY = -gencode arch=compute_70,code=sm_70\n";
     assert_eq!(

@@ -173,6 +173,12 @@ pub enum Failure {
         /// The folder.
         place: String,
     },
+    /// A file that is no extension.
+    #[error("{place} is no compiled extension and no wheel")]
+    NoExtension {
+        /// The file.
+        place: String,
+    },
     /// A log or a file of facts that cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
@@ -297,7 +303,9 @@ impl Failure {
             Failure::NothingInstalled { .. } => {
                 "build and install what lies here: mambapatch build . --host --install"
             }
-            Failure::NothingCompiled { .. } => "name the module that it installs: mambapatch verify MODULE",
+            Failure::NothingCompiled { .. } | Failure::NoExtension { .. } => {
+                "name the module that it installs: mambapatch verify MODULE"
+            }
             Failure::Unreadable { hint, .. } => hint,
             Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
             Failure::Inspect { .. } => {

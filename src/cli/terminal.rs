@@ -151,15 +151,19 @@ impl Terminal {
             command.env("LESS", "FRX");
         }
         let Ok(mut child) = command.spawn() else { return self.show(text) };
-        let text = if self.answers_in_colour() {
+        let plain = if self.answers_in_colour() {
             text.to_string()
         } else {
             anstream::adapter::strip_str(text).to_string()
         };
         if let Some(mut input) = child.stdin.take() {
-            unless_closed(input.write_all(text.as_bytes()))?;
+            unless_closed(input.write_all(plain.as_bytes()))?;
         }
-        child.wait().map(|_| ())
+        // The shell's own answers: there is no such pager, or it cannot be run.
+        match child.wait()?.code() {
+            Some(126 | 127) => self.show(text),
+            _ => Ok(()),
+        }
     }
 
     /// Tells something beside the answer; not with `--quiet`.

@@ -123,8 +123,11 @@ impl Asked<'_> {
 
     /// One compiled file.
     fn file(&self, path: PathBuf, word: &str) -> Result<Subject, Failure> {
-        if !path.is_file() || !is_binary(word) {
+        if !path.is_file() {
             return Err(crate::kernels::inspect::places::PlaceError::Missing(path).into());
+        }
+        if !is_binary(word) {
+            return Err(Failure::NoExtension { place: word.to_string() });
         }
         let first = path.parent().map(Path::to_path_buf).into_iter().collect();
         Ok(Subject { first, folder: Some(path), alone: true, ..Subject::installed(self.python, word) })

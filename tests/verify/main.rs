@@ -215,6 +215,7 @@ fn what_is_not_installed_is_told() {
     place.run(&["knn"]).says(2, &["no module and no package `knn` is installed", "hint:"]);
     place.run(&[]).says(2, &["none of causal_conv1d, mamba_ssm is installed", "hint:"]);
     place.run(&["./knn"]).says(2, &["does not exist"]);
+    place.run(&["/bin/sh"]).says(2, &["/bin/sh is no compiled extension", "hint:"]);
     write(&place.path("here/tree/setup.py"), "");
     place.run(&["./tree"]).says(2, &["holds no compiled file", "mambapatch verify MODULE"]);
 }

@@ -13,6 +13,7 @@ use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
 use crate::engine::catalogue::Catalogue;
+use crate::engine::ops::Outcome;
 use crate::engine::ops::files::Files;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::{Texts, is_part};
@@ -43,7 +44,13 @@ impl Planned<'_> {
         if self.proved.plan().patches.is_empty() {
             return "these flags choose no patch".to_string();
         }
-        format!("{} is as it should be", self.target.label)
+        let ops = self.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
+        match ops.filter(|op| matches!(op.outcome, Outcome::Reported { .. })).count() {
+            0 => format!("{} is as it should be", self.target.label),
+            _ => {
+                format!("no edit is left to make in {}; what is reported is for a person", self.target.label)
+            }
+        }
     }
 
     /// What the person should know.

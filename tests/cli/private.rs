@@ -144,5 +144,10 @@ fn a_report_changes_nothing() {
     let ops = "[[rewrite]]\nfile = \"setup.py\"\nfind = [\"old($X)\"]\nadvice = \"ask somebody\"\n";
     let world = tiny(ops);
     let run = world.run_without_trace(&with_sets(&["apply", "./tiny", "--patch", "call"])).exits(0);
-    run.says(&["reported", "ask somebody", "setup.py:3: old(1)", "nothing to do"]);
+    run.says(&[
+        "reported",
+        "ask somebody",
+        "setup.py:3: old(1)",
+        "nothing to do: no edit is left to make in ",
+    ]);
 }

@@ -80,8 +80,16 @@ fn truth(node: Node<'_>, parsed: &Parsed, pass: &Pass<'_>) -> Truth {
             if is_and { left.and(right) } else { left.not().and(right.not()).not() }
         }
         "comparison_operator" => comparison(node, parsed, pass).unwrap_or(Truth::Maybe),
+        "call" => beginning(node, parsed, pass).unwrap_or(Truth::Maybe),
         _ => Truth::Maybe,
     }
+}
+
+/// `torch.version.cuda.startswith("11.")`
+fn beginning(call: Node<'_>, parsed: &Parsed, pass: &Pass<'_>) -> Option<Truth> {
+    let (subject, text) = versions::beginning(call, parsed)?;
+    let begins = versions::begins(&given(subject, pass)?, &text)?;
+    Some(if begins { Truth::Yes } else { Truth::No })
 }
 
 /// A comparison of a version with one that is written out.
@@ -143,6 +151,7 @@ mod tests {
         assert_eq!(dead("if not (TORCH_MAJOR >= 2 and TORCH_MINOR >= 1):\n    old()\n"), [2]);
         let ladder = "if Version(torch.__version__) < Version('1.5'):\n    a()\nelif cuda_version >= Version('13.0'):\n    b()\nelif cuda_version >= Version('12.0'):\n    c()\nelse:\n    d()\n";
         assert_eq!(dead(ladder), [2, 8]);
+        assert_eq!(dead("if torch.version.cuda.startswith('11'):\n    a()\nelse:\n    b()\n"), [2]);
         assert_eq!(dead("x = [\n    old() if torch_version < (2, 0) else\n    new()\n]\n"), [2]);
     }
 

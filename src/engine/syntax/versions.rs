@@ -152,6 +152,29 @@ fn named(node: Node<'_>) -> Vec<Node<'_>> {
     significant_children(node).into_iter().filter(Node::is_named).collect()
 }
 
+/// `torch.version.cuda.startswith("11.")`: whose version is asked how it begins, and with what.
+pub fn beginning(call: Node<'_>, parsed: &Parsed) -> Option<(Subject, String)> {
+    let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
+    let asks = parsed.text(function.child_by_field_name("attribute")?) == "startswith";
+    let whole =
+        subject(function.child_by_field_name("object")?, parsed).filter(|it| asks && it.is_whole())?;
+    let arguments = named(call.child_by_field_name("arguments")?);
+    let [text] = arguments.as_slice() else { return None };
+    let text = parsed.text(*text).trim_matches(['"', '\'']).to_string();
+    let is_version = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_version.then_some((whole, text))
+}
+
+/// Whether a release begins so; `None` where more than its first two numbers would decide.
+pub fn begins(numbers: &[u64], with: &str) -> Option<bool> {
+    let have = numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(".");
+    match have.starts_with(with) {
+        true => Some(true),
+        false if with.starts_with(&have) => None,
+        false => Some(false),
+    }
+}
+
 /// Compares versions of any length; missing numbers are zero.
 pub fn compare(one: &[u64], other: &[u64]) -> std::cmp::Ordering {
     let length = one.len().max(other.len());

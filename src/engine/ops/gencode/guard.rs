@@ -92,9 +92,20 @@ impl Evaluation<'_> {
             "true" => Truth::Yes,
             "false" | "none" => Truth::No,
             "integer" => Truth::of(self.parsed.text(node) != "0"),
+            "call" if self.any && versions::beginning(node, self.parsed).is_some() => {
+                self.beginning(node, world).unwrap_or(Truth::Maybe)
+            }
             _ if self.speaks_of_hip(node) => Truth::of(world == World::Hip),
             _ => Truth::Maybe,
         }
+    }
+
+    /// `torch.version.cuda.startswith("11.")`
+    fn beginning(&self, call: Node<'_>, world: World) -> Option<Truth> {
+        let World::Cuda(toolkit) = world else { return None };
+        let (subject, text) = versions::beginning(call, self.parsed)?;
+        let numbers = subject.numbers(toolkit.major.into(), toolkit.minor.into());
+        versions::begins(&numbers, &text).filter(|_| subject.whose == Whose::Toolkit).map(Truth::of)
     }
 
     /// In which worlds a node is reached, as far as the `if`s around it decide.
@@ -330,6 +341,9 @@ mod tests {
         );
         assert_eq!(under("int(bare_metal_major) < 12"), "Ynn");
         assert_eq!(under("cuda_version[0] >= 13"), "nnY");
+        assert_eq!(under("torch.version.cuda.startswith('11')"), "Ynn");
+        assert_eq!(under("not cuda_version.startswith('12.8')"), "YnY");
+        assert_eq!(under("cuda_version.startswith('12.8.1')"), "n?n");
     }
 
     #[test]
@@ -340,6 +354,8 @@ mod tests {
             "sys.version_info.major >= 3",
             "cudnn_version >= 8000",
             "CUDA_HOME is not None",
+            "torch.__version__.startswith('2')",
+            "name.startswith('11')",
             "gcc_major > 9",
             "major >= 2",
         ] {

@@ -163,3 +163,15 @@ fn the_code_of_others_is_left_out_and_said_so() {
     world.run(&APPLY).exits(0).says(&[note]);
     assert_eq!(world.read("work/ext/third_party/glm/a.h"), OPS);
 }
+
+#[test]
+fn what_rocm_compiles_too_is_named() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let scan = "#ifndef USE_ROCM\n#include <cub/cub.cuh>\n#else\n#include <hipcub/hipcub.hpp>\nnamespace cub = hipcub;\n\
+                #endif\n__device__ void f() { cub::CTA_SYNC(); AT_CHECK(true); }\n";
+    world.write("work/ext/scan.cuh", scan);
+    let note = "note: compiled for ROCm too, and changed for CUDA alone: scan.cuh\n";
+    world.run(&["diff", "./ext", "--cuda", "13.0", "--torch", "2.11"]).exits(0).says(&[note]);
+    world.run(&["diff", "./ext", "--torch", "2.11"]).exits(0).omits(&["compiled for ROCm too"]);
+}

@@ -44,6 +44,9 @@ impl Planned<'_> {
         if self.proved.plan().patches.is_empty() {
             return "these flags choose no patch".to_string();
         }
+        if self.bound.upstream.project.is_none() && !self.is_cuda {
+            return format!("there is no CUDA extension in {}", self.target.label);
+        }
         let ops = self.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
         match ops.filter(|op| matches!(op.outcome, Outcome::Reported { .. })).count() {
             0 => format!("{} is as it should be", self.target.label),

@@ -114,7 +114,7 @@ fn a_folder_without_cuda_says_so() {
     let world = World::bare();
     world.write("work/ext/README.md", "nothing\n");
     let run = world.run_without_trace(&APPLY).exits(0);
-    run.says(&["nothing in ext is CUDA", "nothing to do: ext is as it should be"]);
+    run.says(&["nothing in ext is CUDA", "nothing to do: there is no CUDA extension in ext"]);
     world.write("work/ext/native/ops.cu", "");
     world.run_without_trace(&APPLY).exits(0).omits(&["is CUDA"]);
 }

@@ -12,6 +12,7 @@ use mambapatch::engine::catalogue::Catalogue;
 use mambapatch::engine::environment::Environment;
 use mambapatch::engine::ops::files::Files;
 use mambapatch::engine::ops::rename::RenameOp;
+use mambapatch::engine::ops::right_for::RightFor;
 use mambapatch::engine::ops::{Op, OpPlan};
 use mambapatch::engine::patchset::shipped;
 use mambapatch::engine::source::Sources;
@@ -173,6 +174,8 @@ fn renames() -> Vec<RenameOp> {
         from: from.to_string(),
         to: "other::renamed<>".to_string(),
         include: Vec::new(),
+        right_for: RightFor::default(),
+        otherwise: None,
         unless: Vec::new(),
     }));
     renames

@@ -1,6 +1,5 @@
 //! What there is to say of a tree of no known upstream: how it is patched, what it holds, how it is built.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::failure::Failure;
@@ -10,7 +9,7 @@ use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
 use crate::engine::arch::{Code, Variant};
 use crate::engine::ops::Outcome;
-use crate::engine::patchset::{Patch, PatchOp, Upstream, Wanted};
+use crate::engine::patchset::{PatchOp, Upstream};
 use crate::engine::plan::OpReport;
 use crate::engine::source::Sources;
 use crate::engine::tag::Tag;
@@ -82,23 +81,6 @@ pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
         "no build file names an architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" \
          if it is set, else for the GPUs that it finds"
     ))
-}
-
-/// The files that are compiled for ROCm too, where something was changed for the sake of a toolkit: what stands there
-/// now is known to be right for CUDA alone.
-pub fn shared_with_rocm(planned: &Planned<'_>) -> Option<String> {
-    const MARKS: [&[u8]; 3] = [b"USE_ROCM", b"hipcub", b"__HIP_"];
-    let is_for_cuda =
-        |patch: &Patch| matches!(&patch.wanted, Wanted::ByEnvironment(needed) if needed.cuda.is_some());
-    let chosen = planned.bound.patches.iter().filter(|bound| is_for_cuda(bound.patch));
-    let ids: Vec<&str> = chosen.map(|bound| bound.patch.id.as_str()).collect();
-    let of_cuda = planned.proved.plan().patches.iter().filter(|patch| ids.contains(&patch.id.as_str()));
-    let is_shared = |bytes: &[u8]| MARKS.iter().any(|mark| memchr::memmem::find(bytes, mark).is_some());
-    let changes = of_cuda.flat_map(|patch| &patch.changes);
-    let shared: BTreeSet<&str> =
-        changes.filter(|(_, change)| is_shared(&change.before)).map(|(path, _)| path.as_str()).collect();
-    let names = shared.into_iter().collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| format!("compiled for ROCm too, and changed for CUDA alone: {names}"))
 }
 
 /// What is wanted, as TORCH_CUDA_ARCH_LIST takes it; none where PyTorch does not.

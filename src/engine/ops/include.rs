@@ -11,8 +11,18 @@ use crate::engine::syntax::{DeadCode, Passes, style};
 pub struct Wanted {
     /// `<cuda/std/functional>`
     pub header: String,
-    /// The places that need it; empty: all edits do.
+    /// The places that need it; empty: it is not known which do.
     pub places: Vec<usize>,
+}
+
+/// Adds to what a file includes; a header that is wanted already is wanted for more places.
+pub fn want(all: &mut Vec<Wanted>, more: impl IntoIterator<Item = Wanted>) {
+    for Wanted { header, places } in more {
+        match all.iter_mut().find(|wanted| wanted.header == header) {
+            Some(wanted) => wanted.places.extend(places),
+            None => all.push(Wanted { header, places }),
+        }
+    }
 }
 
 /// Adds to the edits of a file the includes that the changed file still lacks.
@@ -26,6 +36,14 @@ pub fn add(bytes: &[u8], edits: &mut Edits, wanted: &[Wanted], passes: &Passes) 
             edits.insert_in_result(at, &text);
         }
     }
+}
+
+/// Where the line would stand that includes a header for some places; none where the file has it already.
+pub(super) fn line_for(bytes: &[u8], header: &str, (places, dead): (&[usize], &DeadCode)) -> Option<usize> {
+    let around = conditions_around(bytes, places);
+    let ground = Ground { dead: dead.clone(), around: around.as_deref() };
+    let (at, _) = insertion(bytes, header, &ground)?;
+    Some(at.saturating_sub(1))
 }
 
 /// What decides where an include counts, and where it goes.

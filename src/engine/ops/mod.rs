@@ -14,6 +14,7 @@ pub mod own;
 pub mod reach;
 pub mod rename;
 pub mod rewrite;
+pub mod right_for;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use super::toolkit::Toolkit;
 use files::Files;
 use gencode::any::AnyGencodeOp;
 use gencode::{ArchWish, Compiled, GencodeError, GencodeOp, Toolchain};
+use include::Wanted;
 use rewrite::Ground;
 
 /// One statement of what must hold.
@@ -137,9 +139,7 @@ pub struct OpPlan {
     /// The edits of each file that changes.
     pub edits: BTreeMap<String, Edits>,
     /// What each file that changes includes afterwards.
-    pub includes: Vec<String>,
-    /// In files that change by such an include alone: where the places are that need it.
-    pub needing: BTreeMap<String, Vec<usize>>,
+    pub includes: BTreeMap<String, Vec<Wanted>>,
     /// The places that it speaks of.
     pub sites: Vec<Site>,
     /// The places that it saw and left.
@@ -150,9 +150,20 @@ pub struct OpPlan {
 
 impl OpPlan {
     fn of(outcome: Outcome) -> Self {
-        let (edits, includes, needing) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let (edits, includes) = (BTreeMap::new(), BTreeMap::new());
         let (sites, left, remarks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { outcome, edits, includes, needing, sites, left, remarks }
+        Self { outcome, edits, includes, sites, left, remarks }
+    }
+
+    /// Has a file include headers for the sake of a place.
+    fn want(&mut self, path: &str, headers: &[String], place: usize) {
+        if !headers.is_empty() {
+            let wanted = self.includes.entry(path.to_string()).or_default();
+            include::want(
+                wanted,
+                headers.iter().map(|header| Wanted { header: header.clone(), places: vec![place] }),
+            );
+        }
     }
 
     /// The places that a person should look at.
@@ -256,7 +267,7 @@ pub struct Aim<'a> {
     pub wish: &'a ArchWish,
     /// The toolkits in question.
     pub toolchain: Toolchain<'a>,
-    /// What the preprocessor knows; code that it never takes is left alone.
+    /// What the preprocessor knows of the toolkits for which it is wanted; code that it never takes is left alone.
     pub passes: &'a Passes,
     /// What earlier ops of the patch change in the same text.
     pub earlier: &'a BTreeMap<String, Edits>,

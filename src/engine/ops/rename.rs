@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::files::Files;
 use super::own::{self, OwnName};
+use super::right_for::{Others, Otherwise, RightFor};
 use super::{Left, OpError, OpPlan, Outcome, Site};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::Pattern;
@@ -29,6 +30,10 @@ pub struct RenameOp {
     pub to: String,
     /// What each changed file includes afterwards: `<cuda/std/functional>`.
     pub include: Vec<String>,
+    /// For what the new name is right.
+    pub right_for: RightFor,
+    /// Another name where it is not.
+    pub otherwise: Option<Otherwise<String>>,
     /// A tree with a match of one of these brings the name from elsewhere.
     pub unless: Vec<Pattern>,
 }
@@ -39,6 +44,7 @@ struct Counted<'a> {
     bytes: &'a [u8],
     census: Census,
     dead: DeadCode,
+    others: Others,
 }
 
 impl RenameOp {
@@ -70,7 +76,6 @@ impl RenameOp {
         if let Some(own) = taken.flatten() {
             return Ok(self.own_replacement(plan, &own));
         }
-        plan.includes = self.include.clone();
         plan.outcome = self.outcome(&plan);
         Ok(plan)
     }
@@ -81,14 +86,24 @@ impl RenameOp {
         let holds = |(path, bytes): &(&str, &Arc<[u8]>)| {
             Language::of_path(path) == Some(Language::Cpp) && name.may_be_in(bytes)
         };
-        let count = |(path, bytes): (&'a str, &'a Arc<[u8]>)| Counted {
-            path,
-            bytes,
-            census: name.census(bytes),
-            dead: DeadCode::of(bytes, passes),
+        let count = |(path, bytes): (&'a str, &'a Arc<[u8]>)| {
+            let (census, dead) = (name.census(bytes), DeadCode::of(bytes, passes));
+            let others = Others::of(&self.right_for, bytes, (sources, passes));
+            self.keeping_headers(Counted { path, bytes, census, dead, others })
         };
         let holding: Vec<_> = sources.iter().filter(holds).collect();
         holding.into_par_iter().map(count).collect()
+    }
+
+    /// A file whose headers are kept from those that lack them.
+    fn keeping_headers<'a>(&self, mut file: Counted<'a>) -> Counted<'a> {
+        if !file.others.is_empty() {
+            let here = file.census.occurrences.iter().filter(|found| self.left(found, &file.dead).is_none());
+            let places = here.map(|found| found.range.start);
+            let places: Vec<usize> = places.filter(|at| file.others.compiling(*at).is_none()).collect();
+            file.others.keep_from(&self.include, &places, (file.bytes, &file.dead));
+        }
+        file
     }
 
     /// The code that it speaks of.
@@ -96,7 +111,14 @@ impl RenameOp {
         let include = self.include.iter().map(|include| ("include", include.clone()));
         let unless = self.unless.iter().map(|pattern| ("unless", pattern.text.clone()));
         let names = [("from", self.from.clone()), ("to", self.to.clone())];
-        names.into_iter().chain(include).chain(unless).collect()
+        let otherwise = self.otherwise.iter().map(|otherwise| ("otherwise", otherwise.text.clone()));
+        names
+            .into_iter()
+            .chain(include)
+            .chain(self.right_for.parts())
+            .chain(otherwise)
+            .chain(unless)
+            .collect()
     }
 
     /// Where the tree brings the name from elsewhere.
@@ -149,16 +171,31 @@ impl RenameOp {
         let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
         let mut edits = Edits::new();
         for found in &file.census.occurrences {
-            match self.left(found, &file.dead).or_else(|| unused_choice(found, unused)) {
-                Some((why, open)) => plan.left.push(file.left(found.range.start, &why, open)),
-                None => {
-                    plan.sites.push(Site::of(file.path, file.bytes, found.range.start));
-                    let text = self.text(file.bytes, found.range.clone());
+            let at = found.range.start;
+            let new = match self.left(found, &file.dead).or_else(|| unused_choice(found, unused)) {
+                Some(reason) => Err(reason),
+                None => self.new_name(file.others.compiling(at)),
+            };
+            match new {
+                Err((why, open)) => plan.left.push(file.left(at, &why, open)),
+                Ok((name, include)) => {
+                    plan.sites.push(Site::of(file.path, file.bytes, at));
+                    plan.want(file.path, include, at);
+                    let text = written(name, file.bytes, found.range.clone());
                     edits.insert(Edit { range: found.range.clone(), text }).map_err(failed)?;
                 }
             }
         }
         Ok(edits)
+    }
+
+    /// The new name with what it needs, where something else compiles a place too; or why the place stays.
+    fn new_name(&self, other: Option<&str>) -> Result<(&str, &[String]), (String, bool)> {
+        match (other, &self.otherwise) {
+            (None, _) => Ok((&self.to, &self.include)),
+            (Some(_), Some(otherwise)) => Ok((&otherwise.text, &otherwise.include)),
+            (Some(other), None) => Err((Others::reason(other, &self.to), true)),
+        }
     }
 
     /// Why an occurrence stays, and whether a person should look at it; none where it is edited.
@@ -186,17 +223,14 @@ impl RenameOp {
         }
     }
 
-    /// What replaces an occurrence: a leading `::` stays, and no two tokens become one.
-    fn text(&self, bytes: &[u8], range: Range<usize>) -> Vec<u8> {
-        let global = bytes[range.clone()].starts_with(b"::") && !self.to.starts_with("::");
-        let mut text = format!("{}{}", if global { "::" } else { "" }, self.to).into_bytes();
-        if text.starts_with(b":") && bytes[..range.start].ends_with(b":") {
-            text.insert(0, b' ');
-        }
-        if text.ends_with(b">") && bytes.get(range.end) == Some(&b'=') {
-            text.push(b' ');
-        }
-        text
+    /// The new names that a plan writes.
+    fn names(&self, plan: &OpPlan) -> String {
+        let other = self.otherwise.iter().map(|otherwise| otherwise.text.as_str());
+        let texts =
+            || plan.edits.values().flat_map(Edits::iter).map(|edit| String::from_utf8_lossy(&edit.text));
+        let names = std::iter::once(self.to.as_str()).chain(other);
+        let written = names.filter(|name| texts().any(|text| text.contains(name)));
+        written.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")
     }
 
     /// What a plan of it comes to.
@@ -205,7 +239,8 @@ impl RenameOp {
         let left = plan.reasons();
         let told = (!left.is_empty()).then(|| format!("left: {left}"));
         if !plan.edits.is_empty() {
-            let how = format!("renames {} of `{}` to `{}`", places(plan.sites.len()), self.from, self.to);
+            let how =
+                format!("renames {} of `{}` to {}", places(plan.sites.len()), self.from, self.names(plan));
             return Outcome::Changed { how: [how].into_iter().chain(told).collect() };
         }
         if open > 0 {
@@ -222,6 +257,19 @@ impl Counted<'_> {
     fn left(&self, at: usize, why: &str, open: bool) -> Left {
         Left { site: Site::of(self.path, self.bytes, at), why: why.to_string(), open }
     }
+}
+
+/// A new name as it replaces an occurrence: a leading `::` stays, and no two tokens become one.
+fn written(name: &str, bytes: &[u8], range: Range<usize>) -> Vec<u8> {
+    let global = bytes[range.clone()].starts_with(b"::") && !name.starts_with("::");
+    let mut text = format!("{}{name}", if global { "::" } else { "" }).into_bytes();
+    if text.starts_with(b":") && bytes[..range.start].ends_with(b":") {
+        text.insert(0, b' ');
+    }
+    if text.ends_with(b">") && bytes.get(range.end) == Some(&b'=') {
+        text.push(b' ');
+    }
+    text
 }
 
 /// The macros with the name in their bodies that a tree defines for several cases, and never uses: nothing is compiled of

@@ -19,6 +19,7 @@ use crate::engine::ops::files::Files;
 use crate::engine::ops::insert::{InsertOp, Position};
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, RewriteOp};
+use crate::engine::ops::right_for::Otherwise;
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
@@ -236,7 +237,7 @@ impl At<'_> {
         text.parse().map_err(|error: T::Err| self.wrong(key, error.to_string()))
     }
 
-    fn range(self, key: &str, text: &Option<String>) -> Result<Option<TagRange>, LoadError> {
+    pub(super) fn range(self, key: &str, text: &Option<String>) -> Result<Option<TagRange>, LoadError> {
         text.as_ref().map(|text| self.parse(key, text)).transpose()
     }
 
@@ -394,7 +395,14 @@ impl At<'_> {
         let files = self.files(globs)?;
         let include = self.include(Language::Cpp, &spec.include)?;
         let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
-        Ok(Op::Rename(RenameOp { files, from: spec.from.clone(), to: spec.to.clone(), include, unless }))
+        let right_for = self.right_for(&spec.right_for, &spec.otherwise)?;
+        let otherwise = spec.otherwise.as_ref().map(|spec| {
+            let include = self.include(Language::Cpp, &spec.include)?;
+            Ok(Otherwise { text: spec.to.clone(), include })
+        });
+        let otherwise = otherwise.transpose()?;
+        let (from, to) = (spec.from.clone(), spec.to.clone());
+        Ok(Op::Rename(RenameOp { files, from, to, include, right_for, otherwise, unless }))
     }
 
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
@@ -423,7 +431,11 @@ impl At<'_> {
             return self.words_rewrite(&globs, spec);
         }
         let language = self.language(&globs)?;
-        let replaced = spec.replace.as_ref().filter(|text| !text.trim().is_empty());
+        let replace = spec.replace.as_ref().map(|text| self.replacement("replace", language, text));
+        let otherwise = spec.otherwise.as_ref().map(|spec| {
+            let include = self.include(language, &spec.include)?;
+            Ok(Otherwise { text: self.replacement("otherwise", language, &spec.to)?, include })
+        });
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
         let find = self.patterns("find", language, &spec.find)?;
         if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
@@ -434,8 +446,7 @@ impl At<'_> {
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
             find,
-            replace: spec.replace.as_ref().map(|text| Template::new(text)),
-            replaced: replaced.map(|text| self.pattern("replace", language, text)).transpose()?,
+            replace: replace.transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,
             inside: self.patterns("inside", language, &spec.inside)?,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
@@ -444,6 +455,8 @@ impl At<'_> {
             accept: self.patterns("accept", language, &spec.accept)?,
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
+            right_for: self.right_for(&spec.right_for, &spec.otherwise)?,
+            otherwise: otherwise.transpose()?,
             brought_by,
             read_by,
             advice: spec.advice.clone(),

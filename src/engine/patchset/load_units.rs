@@ -1,9 +1,11 @@
 //! What ops say of includes and translation units, from TOML.
 
 use super::load::{At, LoadError};
-use super::schema::RewriteSpec;
+use super::schema::{OtherwiseSpec, RewriteSpec, RightForSpec};
 use crate::engine::ops::files::Files;
-use crate::engine::ops::rewrite::Headers;
+use crate::engine::ops::rewrite::{Headers, Replacement};
+use crate::engine::ops::right_for::RightFor;
+use crate::engine::pattern::Template;
 use crate::engine::syntax::Language;
 
 impl At<'_> {
@@ -28,6 +30,36 @@ impl At<'_> {
         }
     }
 
+    /// `right-for`; with `otherwise` it must say something.
+    pub(super) fn right_for(
+        self,
+        spec: &Option<RightForSpec>,
+        otherwise: &Option<OtherwiseSpec>,
+    ) -> Result<RightFor, LoadError> {
+        match spec {
+            Some(RightForSpec { cuda: None, rocm: true }) => {
+                Err(self.wrong("right-for", "it names no toolkits and does not exclude ROCm"))
+            }
+            Some(spec) => Ok(RightFor { cuda: self.range("right-for.cuda", &spec.cuda)?, rocm: spec.rocm }),
+            None if otherwise.is_some() => Err(self.wrong(
+                "otherwise",
+                "it belongs to `right-for`, which says for what else something is right",
+            )),
+            None => Ok(RightFor::default()),
+        }
+    }
+
+    /// What stands in place of a match.
+    pub(super) fn replacement(
+        self,
+        key: &str,
+        language: Language,
+        text: &str,
+    ) -> Result<Replacement, LoadError> {
+        let pattern = (!text.trim().is_empty()).then(|| self.pattern(key, language, text)).transpose()?;
+        Ok(Replacement { text: Template::new(text), pattern })
+    }
+
     /// `brought-by` and `read-by` of a rewrite that says nothing that contradicts them.
     pub(super) fn units(
         self,
@@ -35,6 +67,9 @@ impl At<'_> {
         spec: &RewriteSpec,
     ) -> Result<(Headers, Option<Files>), LoadError> {
         let only_include = spec.replace.is_none() && !spec.include.is_empty();
+        if spec.replace.is_none() && spec.right_for.is_some() {
+            return Err(self.wrong("right-for", "it belongs to `replace`"));
+        }
         if only_include && language != Language::Cpp {
             return Err(self.wrong("include", "without `replace` it is for C++ files"));
         }

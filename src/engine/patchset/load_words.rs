@@ -40,6 +40,8 @@ impl At<'_> {
         let mut conditions = spec.conditions.values();
         let needs_grammar = patterns.iter().any(|patterns| !patterns.is_empty())
             || !spec.include.is_empty()
+            || spec.right_for.is_some()
+            || spec.otherwise.is_some()
             || spec.expect.is_some()
             || conditions.any(|one| one.regex.is_none() || !one.not.is_empty() || one.unused || one.relative);
         if needs_grammar {

@@ -15,7 +15,9 @@ use std::fmt;
 use regex::Regex;
 
 use super::arch::Arch;
+use super::environment::toolkit_in;
 use super::ops::Op;
+use super::syntax::Passes;
 use super::tag::{Tag, TagRange};
 use super::toolkit::Toolkit;
 
@@ -203,6 +205,21 @@ pub struct PatchOp {
 pub struct PatchSets {
     /// By name.
     pub upstreams: Vec<Upstream>,
+}
+
+impl Patch {
+    /// What the preprocessor knows of the toolkits for which an op is wanted: of all, where it is asked for by name and
+    /// none of them wants it.
+    pub fn passes(&self, op: &PatchOp, passes: &Passes) -> Passes {
+        let needed = match &self.wanted {
+            Wanted::ByEnvironment(needed) => Some(needed),
+            Wanted::ByArch | Wanted::ByName => None,
+        };
+        let ranges: Vec<&TagRange> =
+            needed.into_iter().chain(&op.needed).filter_map(|needed| needed.cuda.as_ref()).collect();
+        let wanting = passes.of_toolkits(|toolkit| ranges.iter().all(|range| toolkit_in(range, toolkit)));
+        if ranges.is_empty() || wanting.is_empty() { passes.clone() } else { wanting }
+    }
 }
 
 impl PatchSets {

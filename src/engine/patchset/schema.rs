@@ -274,9 +274,40 @@ pub struct RenameSpec {
     /// What each changed file includes afterwards.
     #[serde(default)]
     pub include: Vec<String>,
+    /// For what `to` is right; else for all.
+    pub right_for: Option<RightForSpec>,
+    /// What stands at the other places.
+    pub otherwise: Option<OtherwiseSpec>,
     /// A tree that has one of these brings the name from elsewhere.
     #[serde(default)]
     pub unless: Vec<String>,
+}
+
+/// `right-for`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RightForSpec {
+    /// Releases of the toolkit.
+    pub cuda: Option<String>,
+    /// Whether ROCm has it too.
+    #[serde(default = "yes")]
+    pub rocm: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `otherwise`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct OtherwiseSpec {
+    /// The new name, or the code.
+    #[serde(alias = "replace")]
+    pub to: String,
+    /// What each file with such a place includes afterwards.
+    #[serde(default)]
+    pub include: Vec<String>,
 }
 
 /// `[[rewrite]]`
@@ -325,6 +356,10 @@ pub struct RewriteSpec {
     /// What each changed file includes afterwards; without `replace`, what files with a match do that lack it.
     #[serde(default)]
     pub include: Vec<String>,
+    /// For what `replace` is right; else for all.
+    pub right_for: Option<RightForSpec>,
+    /// What stands at the other places.
+    pub otherwise: Option<OtherwiseSpec>,
     /// Globs of other headers that bring `include` along; with `!`, of those that do not.
     #[serde(default)]
     pub brought_by: Vec<String>,

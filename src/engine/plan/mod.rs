@@ -146,12 +146,10 @@ fn plan_patch(
 ) -> Result<PatchPlan, PlanError> {
     let mut reports = Vec::new();
     let mut edits: BTreeMap<String, (Edits, Vec<Wanted>)> = BTreeMap::new();
-    for (op, plan) in plan_ops(&bound.ops, sources, aim, version)? {
+    for (op, mut plan) in plan_ops(bound, sources, aim, version)? {
         for (path, more) in plan.edits {
             let (file, includes) = edits.entry(path.clone()).or_default();
-            let places = plan.needing.get(&path).cloned().unwrap_or_default();
-            let wanted = |header: &String| Wanted { header: header.clone(), places: places.clone() };
-            includes.extend(plan.includes.iter().map(wanted));
+            include::want(includes, plan.includes.remove(&path).unwrap_or_default());
             file.merge(more).map_err(|overlap| PlanError::Overlap { id: op.id.clone(), path, overlap })?;
         }
         reports.push(OpReport {
@@ -209,14 +207,14 @@ type Attempt<'a> = (Vec<(&'a PatchOp, OpPlan)>, Vec<(&'a PatchOp, OpError)>);
 /// Plans the ops of a patch on the same text. Of an unknown release, shapes that do not fit are left out as long as
 /// another one of their kind does.
 fn plan_ops<'a>(
-    ops: &[&'a PatchOp],
+    bound: &BoundPatch<'a>,
     sources: &Sources,
     aim: Aim<'_>,
     version: &SourceVersion,
 ) -> Result<Vec<(&'a PatchOp, OpPlan)>, PlanError> {
     let mut held = Held::default();
     let (planned, unfit) = loop {
-        let attempt = attempt(ops, sources, aim, &held)?;
+        let attempt = attempt(bound, sources, aim, &held)?;
         if !held.grow(&attempt.0) {
             break attempt;
         }
@@ -237,15 +235,16 @@ fn plan_ops<'a>(
 
 /// Plans each op, given the files in which a unit is held back.
 fn attempt<'a>(
-    ops: &[&'a PatchOp],
+    bound: &BoundPatch<'a>,
     sources: &Sources,
     aim: Aim<'_>,
     held: &Held,
 ) -> Result<Attempt<'a>, PlanError> {
     let (mut planned, mut unfit) = Attempt::default();
     let mut earlier: BTreeMap<String, Edits> = BTreeMap::new();
-    for op in ops {
-        match op.op.plan(sources, Aim { earlier: &earlier, ..aim }) {
+    for op in &bound.ops {
+        let passes = bound.patch.passes(op, aim.passes);
+        match op.op.plan(sources, Aim { earlier: &earlier, passes: &passes, ..aim }) {
             Ok(mut plan) => {
                 held.keep_back(op, &mut plan);
                 for (path, edits) in &plan.edits {

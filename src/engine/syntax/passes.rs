@@ -1,6 +1,6 @@
 //! The runs of the preprocessor that a source goes through in an environment, and what macros are in each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use super::condition::Number;
@@ -30,12 +30,22 @@ pub type Known = BTreeMap<&'static str, Macro>;
 /// one for the device.
 ///
 /// Whatever no toolkit, no torch and not the tree itself decides is unknown. HIP's macros are undefined: what is patched
-/// is built for CUDA.
+/// is built for CUDA; but for [`Passes::for_rocm`].
 #[derive(Debug, Clone)]
 pub struct Passes {
-    runs: Vec<Known>,
+    runs: Arc<[Run]>,
+    /// Those of the runs that count, by their index.
+    chosen: Vec<usize>,
     assumed: BTreeMap<String, Macro>,
     constants: Option<Arc<Constants>>,
+}
+
+/// A run before the first line of any file.
+#[derive(Debug)]
+struct Run {
+    toolkit: Option<Toolkit>,
+    known: Known,
+    hip: bool,
 }
 
 /// No architecture has a higher `__CUDA_ARCH__`.
@@ -45,7 +55,7 @@ impl Passes {
     /// Those of an environment.
     pub fn of(environment: &Environment, catalogue: &Catalogue) -> Self {
         let torch = torch_macros(environment.torch.as_ref());
-        let mut passes = Vec::new();
+        let mut runs = Vec::new();
         for toolkit in some_or_none(&environment.cuda) {
             let mut host = torch.clone();
             host.extend(toolkit.into_iter().flat_map(|toolkit| toolkit_macros(toolkit, catalogue)));
@@ -54,20 +64,49 @@ impl Passes {
             let low = toolkit.and_then(|toolkit| lowest_arch(toolkit, catalogue)).unwrap_or(0);
             device.insert("__CUDA_ARCH__", Macro::Defined(Number { low: low.max(1), high: ARCH_END }));
             device.insert("__CUDACC__", Macro::Defined(Number::exactly(1)));
-            passes.extend([host, device]);
+            runs.extend([host, device].map(|known| Run { toolkit, known, hip: false }));
         }
-        Self { runs: passes, assumed: BTreeMap::new(), constants: None }
+        Self::with(runs)
+    }
+
+    fn with(runs: Vec<Run>) -> Self {
+        let chosen = (0..runs.len()).collect();
+        Self { runs: runs.into(), chosen, assumed: BTreeMap::new(), constants: None }
     }
 
     /// The same, for the files of a tree, which may define macros of its own.
     pub fn in_tree(mut self, sources: &Sources) -> Self {
-        self.constants = Some(Arc::new(Constants::new(sources.clone(), self.runs.clone())));
+        let known = self.runs.iter().map(|run| run.known.clone()).collect();
+        self.constants = Some(Arc::new(Constants::new(sources.clone(), known)));
         self
     }
 
     /// Those of an environment of which nothing is known.
     pub fn unknown() -> Self {
-        Self { runs: vec![Known::new()], assumed: BTreeMap::new(), constants: None }
+        Self::with(vec![Run { toolkit: None, known: Known::new(), hip: false }])
+    }
+
+    /// The toolkits of all runs, in order.
+    pub fn toolkits(&self) -> impl Iterator<Item = Toolkit> {
+        let toolkits: BTreeSet<Toolkit> = self.runs.iter().filter_map(|run| run.toolkit).collect();
+        toolkits.into_iter()
+    }
+
+    /// Of all runs, those with some toolkits; those of an unknown toolkit are left out.
+    pub fn of_toolkits(&self, wanted: impl Fn(Toolkit) -> bool) -> Self {
+        let is_wanted = |run: &usize| self.runs[*run].toolkit.is_some_and(&wanted);
+        Self { chosen: (0..self.runs.len()).filter(is_wanted).collect(), ..self.clone() }
+    }
+
+    /// Whether no run is left.
+    pub fn is_empty(&self) -> bool {
+        self.chosen.is_empty()
+    }
+
+    /// The run of a build for ROCm, where HIP's macros are defined and those of a toolkit are not.
+    pub fn for_rocm() -> Self {
+        let known = ["CUDA_VERSION", "CUDART_VERSION"].map(|name| (name, Macro::Undefined)).into();
+        Self::with(vec![Run { toolkit: None, known, hip: true }])
     }
 
     /// The same, with something known of one more macro.
@@ -78,15 +117,16 @@ impl Passes {
 
     /// Each run, before the first line of a file.
     pub fn iter(&self) -> impl Iterator<Item = Pass<'_>> {
-        self.runs.iter().enumerate().map(|(run, known)| Pass {
+        self.chosen.iter().map(|run| Pass {
             assumed: Some(&self.assumed),
-            constants: self.constants.as_deref().map(|constants| (constants, run)),
-            ..Pass::alone(known)
+            constants: self.constants.as_deref().map(|constants| (constants, *run)),
+            hip: self.runs[*run].hip,
+            ..Pass::alone(&self.runs[*run].known)
         })
     }
 
     #[cfg(test)]
-    pub(super) fn of_texts(cuda: &[&str], torch: Option<&str>) -> Self {
+    pub(crate) fn of_texts(cuda: &[&str], torch: Option<&str>) -> Self {
         let cuda = cuda.iter().map(|text| text.parse().expect(text)).collect();
         let torch = torch.map(|text| text.parse().expect(text));
         Self::of(&Environment { cuda, torch, ..Environment::default() }, Catalogue::shipped())
@@ -171,6 +211,11 @@ fn torch_macros(torch: Option<&Tag>) -> Known {
     numbers.chain([("TORCH_CHECK", Macro::Defined(Number::ANY))]).collect()
 }
 
+/// Whether a macro tells a build for HIP from one for CUDA.
+pub fn speaks_of_hip(name: &[u8]) -> bool {
+    is_of_hip(name) || is_flag_for_hip(name)
+}
+
 /// Macros that only HIP's compiler, or a build for it, defines.
 fn is_of_hip(name: &[u8]) -> bool {
     let begins = [&b"__HIP_"[..], b"__AMDGCN_", b"HIP_VERSION", b"ROCM_VERSION", b"__gfx"];
@@ -190,13 +235,14 @@ pub struct Pass<'k> {
     known: &'k Known,
     assumed: Option<&'k BTreeMap<String, Macro>>,
     constants: Option<(&'k Constants, usize)>,
+    hip: bool,
     own: BTreeMap<Vec<u8>, Option<i64>>,
 }
 
 impl<'k> Pass<'k> {
     /// Of which only this is known.
     pub fn alone(known: &'k Known) -> Self {
-        Self { known, assumed: None, constants: None, own: BTreeMap::new() }
+        Self { known, assumed: None, constants: None, hip: false, own: BTreeMap::new() }
     }
 
     /// From here on a name is what the file makes of it: a number, or nobody knows what.
@@ -221,6 +267,9 @@ impl<'k> Pass<'k> {
 
     /// A header that a file does not include makes its macro zero.
     fn of_tree(&self, name: &[u8]) -> Macro {
+        if self.hip && speaks_of_hip(name) {
+            return Macro::Defined(Number::ANY);
+        }
         if is_of_hip(name) {
             return Macro::Undefined;
         }

@@ -12,7 +12,9 @@ const NAMES: [(&str, &str); 4] = [
 fn op(from: &str) -> RenameOp {
     let (from, to) = NAMES.iter().find(|(name, _)| *name == from).expect("a known name");
     let files = Files::new(&["**/*.cpp".to_string(), "**/*.cu".to_string()]).expect("globs");
-    RenameOp { files, from: from.to_string(), to: to.to_string(), include: Vec::new(), unless: Vec::new() }
+    let (from, to) = (from.to_string(), to.to_string());
+    let (include, unless, right_for) = (Vec::new(), Vec::new(), RightFor::default());
+    RenameOp { files, from, to, include, right_for, otherwise: None, unless }
 }
 
 /// The files after the op, in the order of their paths, and what it found.

@@ -10,10 +10,12 @@ use std::ops::{Range, RangeInclusive};
 
 pub use condition::Condition;
 pub use units::Headers;
+use units::Places;
 
 use super::files::Files;
 use super::own::{self, OwnName};
 use super::rename::places;
+use super::right_for::{Others, Otherwise, RightFor};
 use super::{Left, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::{Match, Pattern, Template, minimal_edits};
@@ -30,9 +32,7 @@ pub struct RewriteOp {
     /// What must not be left; any of them.
     pub find: Vec<Pattern>,
     /// What stands there instead; `None`: matches are reported.
-    pub replace: Option<Template>,
-    /// `replace` as a pattern, to see that the work was done before.
-    pub replaced: Option<Pattern>,
+    pub replace: Option<Replacement>,
     /// Conditions on metavariables.
     pub conditions: Vec<Condition>,
     /// Only within a match of one of these.
@@ -49,12 +49,25 @@ pub struct RewriteOp {
     pub expect: Option<RangeInclusive<usize>>,
     /// What each changed file includes afterwards; without `replace`, what files with a match do that lack it.
     pub include: Vec<String>,
+    /// For what `replace` is right.
+    pub right_for: RightFor,
+    /// What stands there where it is not.
+    pub otherwise: Option<Otherwise<Replacement>>,
     /// Other headers that bring `include` along.
     pub brought_by: Headers,
     /// Only the first place that each of these comes to when it is compiled.
     pub read_by: Option<Files>,
     /// What a person should do about a place that is reported or left.
     pub advice: Option<String>,
+}
+
+/// Code that stands in place of other code.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    /// What is written.
+    pub text: Template,
+    /// The same as a pattern, to see that the work was done before; nothing where it is empty.
+    pub pattern: Option<Pattern>,
 }
 
 /// What a rewrite is planned on, besides the sources.
@@ -71,6 +84,7 @@ struct File<'a> {
     path: &'a str,
     parsed: &'a Parsed,
     dead: DeadCode,
+    others: Others,
     earlier: Option<&'a Edits>,
     own: &'a [Option<OwnName>],
 }
@@ -91,7 +105,7 @@ impl RewriteOp {
     pub fn plan(&self, sources: &Sources, ground: Ground<'_>) -> Result<OpPlan, OpError> {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let mut done = 0;
-        let mut cured = None;
+        let (mut cured, mut places) = (None, Places::new());
         let files: Vec<_> = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)).collect();
         let own = if files.is_empty() { Vec::new() } else { self.own_names(sources, ground.passes) };
         for (path, bytes) in files {
@@ -105,11 +119,14 @@ impl RewriteOp {
             }
             done += self.done(parsed);
             let (dead, earlier) = (parsed.dead_code(ground.passes), ground.earlier.get(path));
-            self.plan_file(&File { path, parsed, dead, earlier, own: &own }, &mut plan)?;
+            let others = Others::of(&self.right_for, bytes, (sources, ground.passes));
+            let mut file = File { path, parsed, dead, others, earlier, own: &own };
+            self.keep_headers(&mut file);
+            places.insert(path.to_string(), self.plan_file(&file, &mut plan)?);
         }
+        places.retain(|_, places| !places.is_empty());
         plan.edits.retain(|_, edits| !edits.is_empty());
-        plan.includes = self.include.clone();
-        self.keep_by_units(&mut plan, (sources, ground.passes));
+        self.keep_by_units(&mut plan, places, (sources, ground.passes));
         self.check_expected(sources, plan.sites.len() + plan.left.len(), done, cured.is_some())?;
         plan.outcome = self.outcome(&plan);
         if let (Outcome::AlreadySatisfied { why }, Some(site)) = (&mut plan.outcome, cured) {
@@ -120,8 +137,7 @@ impl RewriteOp {
 
     /// Whether a file has to be parsed at all.
     fn concerns(&self, bytes: &[u8]) -> bool {
-        let counted =
-            self.expect.iter().flat_map(|_| self.replaced.iter().chain(&self.accept).chain(&self.unless));
+        let counted = self.expect.iter().flat_map(|_| self.done_forms().chain(&self.unless));
         self.find.iter().chain(counted).any(|pattern| pattern.may_match(bytes))
     }
 
@@ -138,11 +154,12 @@ impl RewriteOp {
         self.find.iter().map(of).collect()
     }
 
-    /// Sorts the matches of a file into edits, places that are reported, and places that are left.
-    fn plan_file(&self, file: &File<'_>, plan: &mut OpPlan) -> Result<(), OpError> {
+    /// Sorts the matches of a file into edits, places that are reported, and places that are left; gives where those begin
+    /// that are not left.
+    fn plan_file(&self, file: &File<'_>, plan: &mut OpPlan) -> Result<Vec<usize>, OpError> {
         let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
         let mut edits = Edits::new();
-        let mut removed = Vec::new();
+        let (mut removed, mut places) = (Vec::new(), Vec::new());
         let mut edited: Vec<Range<usize>> = Vec::new();
         for (found, reason) in self.reasons(file)? {
             let site = Site::of(file.path, &file.parsed.bytes, found.range.start);
@@ -162,15 +179,31 @@ impl RewriteOp {
                 Err(_) if edited.iter().any(|outer| holds(outer, &found.range)) => continue,
                 Err(overlap) => return Err(failed(overlap)),
             }
-            if self.only_include().is_some() || self.read_by.is_some() {
-                plan.needing.entry(site.path.clone()).or_default().push(found.range.start);
-            }
+            let include = self.otherwise(&found, file).map_or(&self.include, |otherwise| &otherwise.include);
+            plan.want(file.path, include, found.range.start);
+            places.push(found.range.start);
             plan.sites.push(site);
             edited.push(found.range);
         }
         edits.merge(removal::close(&file.parsed.bytes, removed)).map_err(failed)?;
         plan.edits.insert(file.path.to_string(), edits);
-        Ok(())
+        Ok(places)
+    }
+
+    /// Keeps the headers of `replace` from those that lack them.
+    fn keep_headers(&self, file: &mut File<'_>) {
+        if file.others.is_empty() {
+            return;
+        }
+        let places = self.matches(file.parsed, file.own).into_iter().map(|(found, _)| found.range.start);
+        let is_right = |at: &usize| !file.dead.holds(*at) && file.others.compiling(*at).is_none();
+        let places: Vec<usize> = places.filter(is_right).collect();
+        file.others.keep_from(&self.include, &places, (&file.parsed.bytes, &file.dead));
+    }
+
+    /// What stands at a place for which `replace` is not right.
+    fn otherwise(&self, found: &Match, file: &File<'_>) -> Option<&Otherwise<Replacement>> {
+        self.otherwise.as_ref().filter(|_| file.others.compiling(found.range.start).is_some())
     }
 
     /// The matches of a file, each with the reason for which it stays, if there is one.
@@ -202,6 +235,10 @@ impl RewriteOp {
         if let Some(own) = own {
             return Ok(Some((own.to_string(), false)));
         }
+        let other = file.others.compiling(found.range.start).filter(|_| self.otherwise.is_none());
+        if let (Some(other), Some(replace)) = (other, &self.replace) {
+            return Ok(Some((Others::reason(other, &replace.text.to_string()), true)));
+        }
         let hidden = match self.change(found, file)? {
             Change::Edits(edits) => edits.iter().any(|edit| !file.parsed.shows(&edit.range)),
             Change::Lines(_) => !file.parsed.shows(&found.range),
@@ -225,10 +262,17 @@ impl RewriteOp {
         }
     }
 
+    /// What stands at places that are done.
+    fn done_forms(&self) -> impl Iterator<Item = &Pattern> {
+        let otherwise = self.otherwise.iter().map(|otherwise| &otherwise.text);
+        let replaced =
+            self.replace.iter().chain(otherwise).filter_map(|replacement| replacement.pattern.as_ref());
+        replaced.chain(&self.accept)
+    }
+
     /// How many places are done.
     fn done(&self, parsed: &Parsed) -> usize {
-        let forms = self.replaced.iter().chain(&self.accept);
-        let mut places: Vec<Match> = forms.flat_map(|pattern| pattern.find_all(parsed)).collect();
+        let mut places: Vec<Match> = self.done_forms().flat_map(|pattern| pattern.find_all(parsed)).collect();
         places.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut end = 0;
         places.retain(|found| {
@@ -253,7 +297,8 @@ impl RewriteOp {
         let code = |(key, patterns): (&'static str, &Vec<Pattern>)| {
             patterns.iter().map(|pattern| (key, pattern.text.clone())).collect::<Vec<_>>()
         };
-        let replace = self.replace.iter().map(|template| ("replace", template.to_string()));
+        let replace = self.replace.iter().map(|replace| ("replace", replace.text.to_string()));
+        let otherwise = self.otherwise.iter().map(|otherwise| ("otherwise", otherwise.text.text.to_string()));
         let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
         let expect = self.expect.iter().map(|expect| ("expect", count(expect)));
         let include = self.include.iter().map(|include| ("include", include.clone()));
@@ -264,6 +309,8 @@ impl RewriteOp {
             .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
             .chain(include)
+            .chain(self.right_for.parts())
+            .chain(otherwise)
             .chain(self.brought_by.globs().iter().map(|glob| ("brought-by", glob.clone())))
             .chain(self.read_by.iter().map(|files| ("read-by", files.to_string())))
             .chain(expect)
@@ -295,9 +342,10 @@ impl RewriteOp {
     /// What becomes of one place.
     fn change(&self, found: &Match, file: &File<'_>) -> Result<Change, OpError> {
         let Some(replace) = &self.replace else { return Ok(Change::Edits(Vec::new())) };
+        let replace = self.otherwise(found, file).map_or(replace, |otherwise| &otherwise.text);
         let bytes = &file.parsed.bytes;
         let matched = String::from_utf8_lossy(&bytes[found.range.clone()]);
-        let new = replace.fill_match(&found.bindings, &matched)?;
+        let new = replace.text.fill_match(&found.bindings, &matched)?;
         let removal = new.trim().is_empty().then(|| removal::of(file.parsed, &found.range)).flatten();
         let language = file.parsed.language;
         Ok(removal

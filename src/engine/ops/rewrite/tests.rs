@@ -13,12 +13,17 @@ fn cpp(text: &str) -> Pattern {
     Pattern::new(Language::Cpp, text).expect(text)
 }
 
+fn by(text: &str, pattern: Option<Pattern>) -> Replacement {
+    Replacement { text: Template::new(text), pattern }
+}
+
 fn empty(glob: &str) -> RewriteOp {
     RewriteOp {
         files: Files::new(&[glob.to_string()]).expect("glob"),
         find: Vec::new(),
         replace: None,
-        replaced: None,
+        right_for: RightFor::default(),
+        otherwise: None,
         conditions: Vec::new(),
         inside: Vec::new(),
         not_inside: Vec::new(),
@@ -37,8 +42,7 @@ fn cxx20() -> RewriteOp {
     let replace = "\"-std=c++20\" if NEW else \"-std=c++17\"";
     RewriteOp {
         find: vec![python("\"-std=c++17\"")],
-        replace: Some(Template::new(replace)),
-        replaced: Some(python(replace)),
+        replace: Some(by(replace, Some(python(replace)))),
         not_inside: vec![python("$_ if $_ else $_")],
         accept: vec![python("\"-std=c++20\"")],
         expect: Some(2..=4),
@@ -49,7 +53,7 @@ fn cxx20() -> RewriteOp {
 /// An op on C++ files.
 fn rewrite(find: &[&str], replace: &str) -> RewriteOp {
     let find = find.iter().map(|text| cpp(text)).collect();
-    RewriteOp { find, replace: Some(Template::new(replace)), ..empty("**/*.cu") }
+    RewriteOp { find, replace: Some(by(replace, None)), ..empty("**/*.cu") }
 }
 
 fn condition(name: &str) -> Condition {
@@ -117,7 +121,7 @@ fn unmet_expectations_name_what_was_looked_for() {
 
 #[test]
 fn without_a_replacement_matches_are_reported() {
-    let op = RewriteOp { replace: None, replaced: None, expect: None, ..cxx20() };
+    let op = RewriteOp { replace: None, expect: None, ..cxx20() };
     let (new, plan) = plan(&op, "x = ['-std=c++17']\n").expect("plan");
     assert_eq!((new.as_str(), plan.outcome.word()), ("x = ['-std=c++17']\n", "reported"));
 }
@@ -253,8 +257,7 @@ fn a_statement_that_goes_leaves_no_hole() {
     let include = rewrite(&["#include <THC/THC.h>"], "");
     let text = "#include <a.h>\n#include <THC/THC.h> // old\n#include <b.h>\n";
     assert_eq!(rewritten(&include, text).0, "#include <a.h>\n#include <b.h>\n");
-    let python =
-        RewriteOp { find: vec![python("old()")], replace: Some(Template::new("")), ..empty("setup.py") };
+    let python = RewriteOp { find: vec![python("old()")], replace: Some(by("", None)), ..empty("setup.py") };
     assert_eq!(plan(&python, "a = 1\nold()  # why\nb = 2\n").expect("plan").0, "a = 1\nb = 2\n");
 }
 

@@ -46,6 +46,9 @@ impl Headers {
     }
 }
 
+/// Where the places of each file begin.
+pub(super) type Places = BTreeMap<String, Vec<usize>>;
+
 impl RewriteOp {
     /// The header that files with a match include afterwards, where nothing else is done to them.
     pub(super) fn only_include(&self) -> Option<&String> {
@@ -53,43 +56,46 @@ impl RewriteOp {
     }
 
     /// Leaves of the places those that their units matter for.
-    pub(super) fn keep_by_units(&self, plan: &mut OpPlan, (sources, passes): (&Sources, &Passes)) {
+    pub(super) fn keep_by_units(
+        &self,
+        plan: &mut OpPlan,
+        places: Places,
+        (sources, passes): (&Sources, &Passes),
+    ) {
         if plan.sites.is_empty() {
             return;
         }
         if let Some(header) = self.only_include() {
-            self.keep_lacking(plan, header, &Reach::of(sources, passes));
+            self.keep_lacking(plan, header, (&places, &Reach::of(sources, passes)));
         }
         if let Some(units) = &self.read_by {
             // Only nvcc defines it.
             let passes = passes.clone().assuming("__CUDACC__", Macro::Undefined);
-            keep_first(plan, units, (sources, &passes));
+            keep_first(plan, units, (places, sources, &passes));
         }
     }
 
     /// Of the files that need a header, those that lack it.
-    fn keep_lacking(&self, plan: &mut OpPlan, header: &str, reach: &Reach<'_>) {
+    fn keep_lacking(&self, plan: &mut OpPlan, header: &str, (places, reach): (&Places, &Reach<'_>)) {
         let places: BTreeMap<&str, Vec<usize>> =
-            plan.needing.iter().map(|(path, places)| (path.as_str(), places.clone())).collect();
+            places.iter().map(|(path, places)| (path.as_str(), places.clone())).collect();
         let path = header.trim_matches(['<', '>', '"']);
         let lacking = reach.lacking(&places, (path, |header| self.brought_by.contains(header)));
         let lacking: BTreeSet<String> = lacking.into_iter().map(str::to_string).collect();
         plan.sites.retain(|site| lacking.contains(&site.path));
-        plan.needing.retain(|path, _| lacking.contains(path));
         plan.edits.extend(lacking.into_iter().map(|path| (path, Edits::new())));
     }
 }
 
 /// Of the places, the first that each of some units comes to; says which units.
-fn keep_first(plan: &mut OpPlan, units: &Files, (sources, passes): (&Sources, &Passes)) {
+fn keep_first(plan: &mut OpPlan, units: &Files, (places, sources, passes): (Places, &Sources, &Passes)) {
     let reach = Reach::of(sources, passes);
-    let needing = std::mem::take(&mut plan.needing);
     let bytes = |path: &str| sources.get(path).map_or(&[][..], |bytes| bytes);
     let taken = |(path, places): (&'_ String, &Vec<usize>)| {
         let dead = DeadCode::of(bytes(path), passes);
         places.iter().copied().filter(|place| !dead.holds(*place)).collect::<Vec<_>>()
     };
-    let places = needing.iter().map(|one| (one.0.as_str(), taken(one))).collect();
+    let places = places.iter().map(|one| (one.0.as_str(), taken(one))).collect();
     let mut readers: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
     for unit in reach.units().filter(|unit| units.contains(unit)) {
         if let Some(first) = reach.first(unit, &places) {

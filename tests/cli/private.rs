@@ -97,9 +97,9 @@ fn mistakes_are_shown_with_line_and_caret() {
         ),
         (REWRITE.replace("= \"setup.py\"", "= setup.py"), &["call.toml", "^", "line "]),
         (REWRITE.replace("rewrite", "rewirte"), &["unknown field `rewirte`", "`rewrite`", "^"]),
-        (REWRITE.replace("old($X)", "old($X"), &["call.toml", "find"]),
-        (format!("{REWRITE}expect = \"many\"\n"), &["call.toml", "expect"]),
-        (format!("{REWRITE}tags = \"> twelve\"\n"), &["call.toml", "tags"]),
+        (REWRITE.replace("old($X)", "old($X"), &["../sets/tiny/call.toml:7: `find`", "^^^^^^^^"]),
+        (format!("{REWRITE}expect = \"many\"\n"), &["call.toml:9: `expect`", "^^^^^^"]),
+        (format!("{REWRITE}tags = \"> twelve\"\n"), &["call.toml:9: `tags`", "^^^^^^^^^^"]),
     ];
     for (ops, parts) in cases {
         let world = tiny(&ops);
@@ -111,7 +111,11 @@ fn mistakes_are_shown_with_line_and_caret() {
     world.run_without_trace(&with_sets(&["list"])).fails(&["`why` is wrong", "must not be empty"]);
     world.write("sets/tiny/upstream.toml", UPSTREAM.replace("\"call\"", "\"call\", \"other\""));
     world.write("sets/tiny/call.toml", patch(REWRITE));
-    world.run_without_trace(&with_sets(&["list"])).fails(&["tiny/other.toml", "there is no such file"]);
+    world.run_without_trace(&with_sets(&["list"])).fails(&[
+        "tiny/upstream.toml:8 names `tiny/other.toml`",
+        "there is no such file",
+        "^^^^^^^",
+    ]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `diagnose`: each rule on a failing log of its own, harmless lines, public reports, and logs in every wrapping.
 
+mod advice;
 mod cases;
 mod hostile;
 mod program;

@@ -1,6 +1,6 @@
 //! The ops that are about architectures, from what their files say.
 
-use super::load::{At, LoadError};
+use super::fault::{At, LoadError};
 use super::schema::{GencodeSpec, ListSpec};
 use crate::engine::ops::Op;
 use crate::engine::ops::gencode::GencodeOp;
@@ -25,22 +25,24 @@ impl At<'_> {
                 };
                 let (from, until) = (guard("from", &spec.from)?, guard("until", &spec.until)?);
                 let op = GencodeOp::new(files, &entry, from.as_ref(), until.as_ref());
-                op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("gencode", error))
+                op.map(|op| Op::Gencode(Box::new(op))).map_err(|error| self.wrong("entry", error))
             }
             (None, [_, ..], []) => {
                 let entries = self.patterns("entries", language, &spec.entries)?;
                 let lacks = |entry: &&Pattern| !(entry.has("LIST") && entry.has("GENCODE"));
                 match entries.iter().find(lacks) {
                     Some(entry) => {
-                        Err(self.wrong("entries", format!("`{}` has no $LIST or no $GENCODE", entry.text)))
+                        let message = format!("`{}` has no $LIST or no $GENCODE", entry.text);
+                        Err(self.wrong_text("entries", &entry.text, message))
                     }
                     None => Ok(Op::AnyGencode(AnyGencodeOp { files, entries })),
                 }
             }
             (None, [], [_, ..]) => {
-                let spellings = spec.elements.iter().map(|text| Spelling::new(text));
-                let spellings = spellings.collect::<Result<_, _>>();
-                let which = Which::Flags(spellings.map_err(|error| self.wrong("elements", error))?);
+                let spelling = |text: &String| {
+                    Spelling::new(text).map_err(|error| self.wrong_text("elements", text, error))
+                };
+                let which = Which::Flags(spec.elements.iter().map(spelling).collect::<Result<_, _>>()?);
                 Ok(Op::List(ListOp { files, which }))
             }
             _ => Err(self.wrong("entry", "exactly one of `entry`, `entries` and `elements` must be there")),
@@ -68,7 +70,10 @@ impl At<'_> {
         let around = |key, texts: &[String]| {
             let patterns = self.patterns(key, language, texts)?;
             match patterns.iter().find(|pattern| !pattern.has("ARCHES")) {
-                Some(pattern) => Err(self.wrong(key, format!("`{}` has no $ARCHES", pattern.text))),
+                Some(pattern) => {
+                    let message = format!("`{}` has no $ARCHES", pattern.text);
+                    Err(self.wrong_text(key, &pattern.text, message))
+                }
                 None => Ok(patterns),
             }
         };

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
+use super::fault::At;
+pub use super::fault::LoadError;
 use super::schema::{
     FallbackFile, FormSpec, InsertSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
     UpstreamFile, WhereSpec,
@@ -47,43 +49,6 @@ struct Text {
     replaces: bool,
 }
 
-/// A patch-set file that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LoadError {
-    /// The file is no TOML of this form.
-    #[error("{file} cannot be read\n{message}")]
-    Toml {
-        /// Where.
-        file: String,
-        /// Line, caret and the valid names.
-        message: String,
-    },
-    /// A value is not what its key wants.
-    #[error("{file}: `{key}` is wrong: {message}")]
-    Value {
-        /// Where.
-        file: String,
-        /// Which key.
-        key: String,
-        /// What is wrong.
-        message: String,
-    },
-    /// A file that another one names is not there.
-    #[error("{file} names `{missing}`, and there is no such file")]
-    Missing {
-        /// Which file names it.
-        file: String,
-        /// What is missing.
-        missing: String,
-    },
-    /// A file that no `upstream.toml` names.
-    #[error("{file} is not named in the `patches` of its set")]
-    Unnamed {
-        /// Which.
-        file: String,
-    },
-}
-
 impl Texts {
     /// Adds a file; `origin` says where a file comes from that is not shipped.
     pub fn insert(&mut self, path: &str, toml: &str, origin: Option<&str>) {
@@ -99,8 +64,11 @@ impl Texts {
         let upstreams: Vec<Upstream> = sets.map(|set| self.upstream(set)).collect::<Result<_, _>>()?;
         let mut fallbacks = upstreams.iter().filter(|upstream| upstream.project.is_none()).skip(1);
         match fallbacks.next() {
-            Some(second) => Err(At { file: &format!("{}/upstream.toml", second.id) }
-                .wrong("fallback", "another set is the fallback already")),
+            Some(second) => {
+                let path = format!("{}/upstream.toml", second.id);
+                let (file, text) = self.shown(&path);
+                Err(At::new(&file, text).wrong("fallback", "another set is the fallback already"))
+            }
             None => Ok(PatchSets { upstreams }),
         }
     }
@@ -111,11 +79,12 @@ impl Texts {
             return self.fallback(set, &path);
         }
         let spec: UpstreamFile = self.read(&path)?;
-        let at = At { file: &path };
+        let (file, text) = self.shown(&path);
+        let at = At::new(&file, text);
         Ok(Upstream {
             id: set.to_string(),
             floor: at.parse("floor", &spec.floor)?,
-            patches: self.all_patches(set, &spec.patches, &spec.uses)?,
+            patches: self.all_patches(set, at, (&spec.patches, &spec.uses))?,
             build: at.build(&spec)?,
             works_with: at.works_with(&spec)?,
             advisories: at.advisories(&spec)?,
@@ -134,11 +103,13 @@ impl Texts {
     /// The set for trees of no known upstream.
     fn fallback(&self, set: &str, path: &str) -> Result<Upstream, LoadError> {
         let spec: FallbackFile = self.read(path)?;
+        let (file, text) = self.shown(path);
+        let at = At::new(&file, text);
         Ok(Upstream {
             id: set.to_string(),
             project: None,
-            floor: At { file: path }.parse("floor", &spec.floor)?,
-            patches: self.all_patches(set, &spec.patches, &spec.uses)?,
+            floor: at.parse("floor", &spec.floor)?,
+            patches: self.all_patches(set, at, (&spec.patches, &spec.uses))?,
             build: Vec::new(),
             works_with: Vec::new(),
             advisories: Vec::new(),
@@ -146,24 +117,28 @@ impl Texts {
     }
 
     /// The patches of a set, then those of the sets that it uses. Every file of the set must be named.
-    fn all_patches(&self, set: &str, own: &[String], uses: &[String]) -> Result<Vec<Patch>, LoadError> {
-        let path = format!("{set}/upstream.toml");
-        let mut patches = self.patches(set, own, &path)?;
+    fn all_patches(
+        &self,
+        set: &str,
+        at: At<'_>,
+        (own, uses): (&[String], &[String]),
+    ) -> Result<Vec<Patch>, LoadError> {
+        let mut patches = self.patches(set, own, at)?;
         for used in uses {
-            patches.extend(self.set(used, &path)?);
+            patches.extend(self.set(used, at)?);
         }
         let unnamed = self.files.keys().find(|file| {
             let name = file.strip_prefix(&format!("{set}/")).and_then(|name| name.strip_suffix(".toml"));
             name.is_some_and(|name| name != "upstream" && !own.iter().any(|patch| patch == name))
         });
         match unnamed {
-            Some(file) => Err(LoadError::Unnamed { file: file.clone() }),
+            Some(file) => Err(LoadError::Unnamed { file: file.clone(), place: at.mark("patches", None) }),
             None => Ok(patches),
         }
     }
 
     /// All patches of a set that others use, in the order of their names.
-    fn set(&self, set: &str, user: &str) -> Result<Vec<Patch>, LoadError> {
+    fn set(&self, set: &str, user: At<'_>) -> Result<Vec<Patch>, LoadError> {
         let prefix = format!("{set}/");
         let names: Vec<String> = self
             .files
@@ -172,22 +147,23 @@ impl Texts {
             .map(str::to_string)
             .collect();
         if names.is_empty() {
-            return Err(LoadError::Missing { file: user.to_string(), missing: prefix });
+            return Err(LoadError::Missing { place: user.mark("uses", Some(set)), missing: prefix });
         }
         self.patches(set, &names, user)
     }
 
-    fn patches(&self, set: &str, names: &[String], user: &str) -> Result<Vec<Patch>, LoadError> {
+    fn patches(&self, set: &str, names: &[String], user: At<'_>) -> Result<Vec<Patch>, LoadError> {
         names.iter().map(|name| self.patch(set, name, user)).collect()
     }
 
-    fn patch(&self, set: &str, name: &str, user: &str) -> Result<Patch, LoadError> {
+    fn patch(&self, set: &str, name: &str, user: At<'_>) -> Result<Patch, LoadError> {
         let path = format!("{set}/{name}.toml");
         let Some(text) = self.files.get(&path) else {
-            return Err(LoadError::Missing { file: user.to_string(), missing: path });
+            return Err(LoadError::Missing { place: user.mark("patches", Some(name)), missing: path });
         };
         let spec: PatchFile = self.read(&path)?;
-        let at = At { file: &path };
+        let (file, toml) = self.shown(&path);
+        let at = At::new(&file, toml);
         let id = format!("{set}/{name}");
         let wanted = match (spec.when, &spec.needed) {
             (Some(_), None) => Wanted::ByArch,
@@ -213,28 +189,23 @@ impl Texts {
     }
 
     fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, LoadError> {
-        let text = self.files.get(path);
-        let text =
-            text.ok_or_else(|| LoadError::Missing { file: path.to_string(), missing: path.to_string() })?;
-        let file = text.origin.as_ref().map_or_else(|| path.to_string(), |origin| format!("{origin}/{path}"));
-        toml::from_str(&text.toml)
+        let (file, text) = self.shown(path);
+        toml::from_str(text)
             .map_err(|error| LoadError::Toml { file, message: error.to_string().trim_end().to_string() })
     }
-}
 
-/// The file that values are read from, for errors.
-#[derive(Clone, Copy)]
-pub(super) struct At<'a> {
-    file: &'a str,
+    /// A file by the name that is shown, and what it says; one that is not there says nothing.
+    fn shown(&self, path: &str) -> (String, &str) {
+        let text = self.files.get(path);
+        let origin = text.and_then(|text| text.origin.as_ref());
+        let file = origin.map_or_else(|| path.to_string(), |origin| format!("{origin}/{path}"));
+        (file, text.map_or("", |text| &text.toml))
+    }
 }
 
 impl At<'_> {
-    pub(super) fn wrong(self, key: &str, message: impl ToString) -> LoadError {
-        LoadError::Value { file: self.file.to_string(), key: key.to_string(), message: message.to_string() }
-    }
-
     fn parse<T: FromStr<Err: ToString>>(self, key: &str, text: &str) -> Result<T, LoadError> {
-        text.parse().map_err(|error: T::Err| self.wrong(key, error.to_string()))
+        text.parse().map_err(|error: T::Err| self.wrong_text(key, text, error.to_string()))
     }
 
     pub(super) fn range(self, key: &str, text: &Option<String>) -> Result<Option<TagRange>, LoadError> {
@@ -242,7 +213,7 @@ impl At<'_> {
     }
 
     pub(super) fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
-        RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong(key, error))
+        RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong_text(key, text, error))
     }
 
     fn recognise(self, spec: &UpstreamFile) -> Result<Vec<Recognise>, LoadError> {
@@ -296,10 +267,13 @@ impl At<'_> {
             "rejected" => Ok(UpstreamStatus::Rejected),
             "inappropriate" => Ok(UpstreamStatus::Inappropriate),
             _ => match text.strip_prefix("merged since ") {
-                Some(tag) => self.parse("upstream-status", tag).map(UpstreamStatus::MergedSince),
+                Some(tag) => {
+                    let wrong = |error| self.wrong_text("upstream-status", text, format!("{error}"));
+                    tag.parse().map(UpstreamStatus::MergedSince).map_err(wrong)
+                }
                 None => {
                     let known = "`pending`, `submitted`, `merged since TAG`, `rejected` or `inappropriate`";
-                    Err(self.wrong("upstream-status", format!("`{text}` is none of {known}")))
+                    Err(self.wrong_text("upstream-status", text, format!("`{text}` is none of {known}")))
                 }
             },
         }
@@ -323,20 +297,25 @@ impl At<'_> {
     fn ops(self, patch: &str, spec: &PatchFile) -> Result<Vec<PatchOp>, LoadError> {
         let mut ops = Vec::new();
         let all = &spec.paths;
-        for spec in &spec.rename {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rename(spec, all)?)?);
+        for (index, spec) in spec.rename.iter().enumerate() {
+            let at = self.of("rename", index);
+            ops.push(at.op(&spec.tags, &spec.needed, &spec.unit, at.rename(spec, all)?)?);
         }
-        for spec in &spec.rewrite {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.rewrite(spec, all)?)?);
+        for (index, spec) in spec.rewrite.iter().enumerate() {
+            let at = self.of("rewrite", index);
+            ops.push(at.op(&spec.tags, &spec.needed, &spec.unit, at.rewrite(spec, all)?)?);
         }
-        for spec in &spec.list {
-            ops.push(self.op(&spec.tags, &None, &None, self.list(spec)?)?);
+        for (index, spec) in spec.list.iter().enumerate() {
+            let at = self.of("list", index);
+            ops.push(at.op(&spec.tags, &None, &None, at.list(spec)?)?);
         }
-        for spec in &spec.gencode {
-            ops.push(self.op(&spec.tags, &None, &None, self.gencode(spec)?)?);
+        for (index, spec) in spec.gencode.iter().enumerate() {
+            let at = self.of("gencode", index);
+            ops.push(at.op(&spec.tags, &None, &None, at.gencode(spec)?)?);
         }
-        for spec in &spec.insert {
-            ops.push(self.op(&spec.tags, &spec.needed, &spec.unit, self.insert(spec)?)?);
+        for (index, spec) in spec.insert.iter().enumerate() {
+            let at = self.of("insert", index);
+            ops.push(at.op(&spec.tags, &spec.needed, &spec.unit, at.insert(spec)?)?);
         }
         if ops.is_empty() {
             return Err(self.wrong("ops", "the patch has none"));
@@ -363,15 +342,23 @@ impl At<'_> {
     }
 
     pub(super) fn files(self, globs: &[String]) -> Result<Files, LoadError> {
-        Files::new(globs).map_err(|error| self.wrong("paths", error))
+        self.files_of("paths", globs)
+    }
+
+    pub(super) fn files_of(self, key: &str, globs: &[String]) -> Result<Files, LoadError> {
+        Files::new(globs).map_err(|error| self.wrong_glob(key, &error))
+    }
+
+    pub(super) fn wrong_glob(self, key: &str, error: &globset::Error) -> LoadError {
+        self.wrong_text(key, error.glob().unwrap_or_default(), error)
     }
 
     /// The language of the files, which the patterns are written in.
     pub(super) fn language(self, globs: &[String]) -> Result<Language, LoadError> {
-        globs
-            .iter()
-            .find_map(|glob| Language::of_path(&first_alternative(glob)))
-            .ok_or_else(|| self.wrong("paths", format!("no grammar reads {}", globs.join(", "))))
+        globs.iter().find_map(|glob| Language::of_path(&first_alternative(glob))).ok_or_else(|| {
+            let first = globs.first().map_or("", String::as_str);
+            self.wrong_text("paths", first, format!("no grammar reads {}", globs.join(", ")))
+        })
     }
 
     pub(super) fn patterns(
@@ -384,7 +371,7 @@ impl At<'_> {
     }
 
     pub(super) fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
-        Pattern::new(language, text).map_err(|error| self.wrong(key, error))
+        Pattern::new(language, text).map_err(|error| self.wrong_text(key, text, error))
     }
 
     fn rename(self, spec: &RenameSpec, all: &[String]) -> Result<Op, LoadError> {
@@ -440,7 +427,8 @@ impl At<'_> {
         let find = self.patterns("find", language, &spec.find)?;
         if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
         {
-            return Err(self.wrong("where", format!("no pattern of `find` speaks of `${name}`")));
+            let key = format!("where.{name}");
+            return Err(self.wrong(&key, format!("no pattern of `find` speaks of `${name}`")));
         }
         let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
@@ -469,15 +457,16 @@ impl At<'_> {
         name: &str,
         spec: &WhereSpec,
     ) -> Result<Condition, LoadError> {
+        let key = |part: &str| format!("where.{name}.{part}");
         if spec.relative && language != Language::Python {
-            return Err(self.wrong("where.relative", "paths are followed in Python only"));
+            return Err(self.wrong(&key("relative"), "paths are followed in Python only"));
         }
         Ok(Condition {
             name: name.to_string(),
-            regex: spec.regex.as_ref().map(|text| self.regex("where.regex", text)).transpose()?,
-            not: self.patterns("where.not", language, &spec.not)?,
-            declared: self.patterns("where.declared", language, &spec.declared)?,
-            kind: spec.kind.as_ref().map(|text| self.regex("where.type", text)).transpose()?,
+            regex: spec.regex.as_ref().map(|text| self.regex(&key("regex"), text)).transpose()?,
+            not: self.patterns(&key("not"), language, &spec.not)?,
+            declared: self.patterns(&key("declared"), language, &spec.declared)?,
+            kind: spec.kind.as_ref().map(|text| self.regex(&key("type"), text)).transpose()?,
             unused: spec.unused,
             relative: spec.relative,
         })
@@ -485,15 +474,15 @@ impl At<'_> {
 
     /// `2` is exactly two places, `1..=4` from one to four, `1..` at least one.
     fn expect(self, text: &str) -> Result<std::ops::RangeInclusive<usize>, LoadError> {
-        match text.split_once("..") {
-            None => self.number(text).map(|count| count..=count),
-            Some((start, "")) => Ok(self.number(start)?..=usize::MAX),
-            Some((start, end)) => Ok(self.number(start)?..=self.number(end.trim_start_matches('='))?),
-        }
-    }
-
-    fn number(self, text: &str) -> Result<usize, LoadError> {
-        text.trim().parse().map_err(|_| self.wrong("expect", format!("`{text}` is not like `2` or `1..=4`")))
+        let number = |text: &str| text.trim().parse::<usize>().ok();
+        let range = match text.split_once("..") {
+            None => number(text).map(|count| count..=count),
+            Some((start, "")) => number(start).map(|start| start..=usize::MAX),
+            Some((start, end)) => {
+                number(start).and_then(|start| Some(start..=number(end.trim_start_matches('='))?))
+            }
+        };
+        range.ok_or_else(|| self.wrong_text("expect", text, format!("`{text}` is not like `2` or `1..=4`")))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What ops say of includes and translation units, from TOML.
 
-use super::load::{At, LoadError};
+use super::fault::{At, LoadError};
 use super::schema::{OtherwiseSpec, RewriteSpec, RightForSpec};
 use crate::engine::ops::files::Files;
 use crate::engine::ops::rewrite::{Headers, Replacement};
@@ -24,7 +24,7 @@ impl At<'_> {
         match texts.iter().find(|text| !is_include(text)) {
             Some(text) => {
                 let like = "`<path>` in a C++ file, or `import name` in Python";
-                Err(self.wrong("include", format!("`{text}` is not like {like}")))
+                Err(self.wrong_text("include", text, format!("`{text}` is not like {like}")))
             }
             None => Ok(texts.to_vec()),
         }
@@ -86,8 +86,10 @@ impl At<'_> {
         if !spec.read_by.is_empty() && (language != Language::Cpp || spec.replace.is_some() || only_include) {
             return Err(self.wrong("read-by", "only reports about C++ files ask who reads them"));
         }
-        let headers = Headers::new(&spec.brought_by).map_err(|error| self.wrong("brought-by", error))?;
-        let units = (!spec.read_by.is_empty()).then(|| self.files(&spec.read_by)).transpose()?;
+        let headers =
+            Headers::new(&spec.brought_by).map_err(|error| self.wrong_glob("brought-by", &error))?;
+        let units =
+            (!spec.read_by.is_empty()).then(|| self.files_of("read-by", &spec.read_by)).transpose()?;
         Ok((headers, units))
     }
 }

@@ -1,6 +1,6 @@
 //! Ops that read files as words, from what TOML says.
 
-use super::load::{At, LoadError};
+use super::fault::{At, LoadError};
 use super::schema::{GencodeSpec, ListSpec, RewriteSpec, WhereSpec};
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
@@ -51,14 +51,16 @@ impl At<'_> {
         }
         let regex = |(name, one): (&String, &WhereSpec)| {
             let text = one.regex.as_deref().unwrap_or_default();
-            self.regex("where.regex", text).map(|regex| (name.clone(), regex))
+            self.regex(&format!("where.{name}.regex"), text).map(|regex| (name.clone(), regex))
         };
-        let phrase = |text: &String| Phrase::new(text).map_err(|error| self.wrong("find", error));
+        let phrase = |text: &String| Phrase::new(text).map_err(|error| self.wrong_text("find", text, error));
         let find: Vec<Phrase> = spec.find.iter().map(phrase).collect::<Result<_, _>>()?;
-        let filled = spec.replace.iter().flat_map(|text| variables(text)).map(|name| ("replace", name));
-        let mut used = spec.conditions.keys().map(|name| ("where", name.as_str())).chain(filled);
+        let filled =
+            spec.replace.iter().flat_map(|text| variables(text)).map(|name| ("replace".to_string(), name));
+        let mut used =
+            spec.conditions.keys().map(|name| (format!("where.{name}"), name.as_str())).chain(filled);
         if let Some((key, name)) = used.find(|(_, name)| !find.iter().all(|phrase| phrase.has(name))) {
-            return Err(self.wrong(key, format!("`find` has no `${name}`")));
+            return Err(self.wrong(&key, format!("`find` has no `${name}`")));
         }
         Ok(Op::WordsRewrite(Box::new(WordsRewrite {
             files: self.files(globs)?,

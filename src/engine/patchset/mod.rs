@@ -2,6 +2,7 @@
 
 mod arch_ops;
 pub mod bind;
+pub mod fault;
 pub mod load;
 mod load_units;
 mod load_words;

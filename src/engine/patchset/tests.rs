@@ -45,6 +45,61 @@ fn mistakes_are_pointed_at() {
     assert!(named.contains("x/q.toml"), "{named}");
 }
 
+/// What stands under the carets, with its line.
+fn marked(fault: &str) -> (usize, String) {
+    let lines: Vec<&str> = fault.lines().collect();
+    let at = lines.iter().position(|line| line.contains("| ") && line.ends_with('^')).expect(fault);
+    let (number, code) = lines[at - 1].split_once(" | ").expect(fault);
+    let carets = lines[at].split_once("| ").expect(fault).1;
+    let begin = carets.find('^').expect(fault);
+    (number.parse().expect(fault), code[begin..carets.len()].to_string())
+}
+
+#[test]
+fn a_caret_stands_under_every_value() {
+    const CPP: &str = "[[rewrite]]\npaths = ['**/*.cu']\n";
+    const CODE: &str = "[[rewrite]]\nfile = 'setup.py'\nfind = ['f($X)']\n";
+    for (ops, line, value) in [
+        ("[[rewrite]]\nfile = 'setup.py'\nfind = [\n  'f($X)',\n  'f($X',\n]\n".into(), 9, "'f($X'"),
+        (format!("{CODE}expect = 'many'\n"), 8, "'many'"),
+        (format!("{CODE}expect = '1..=x'\n"), 8, "'1..=x'"),
+        (format!("{CODE}tags = '> twelve'\n"), 8, "'> twelve'"),
+        (format!("{CODE}where.X.regex = '('\n"), 8, "'('"),
+        (format!("{CODE}[rewrite.where.X]\nregex = '('\n"), 9, "'('"),
+        (format!("{CODE}where.X.not = ['a', 'f(']\n"), 8, "'f('"),
+        (format!("{CODE}where.Y.unused = true\n"), 8, "Y"),
+        (format!("{CODE}needed = {{ torch = 'new' }}\n"), 8, "'new'"),
+        (format!("{CODE}needed.packages.numpy = 'new'\n"), 8, "'new'"),
+        (format!("{CODE}{CODE}replace = 'g($X'\n"), 11, "'g($X'"),
+        ("[[rewrite]]\nfile = 'a[.py'\nfind = ['f($X)']\n".into(), 6, "'a[.py'"),
+        ("[[rewrite]]\npaths = ['**/*.py', '{']\nfind = ['f($X)']\n".into(), 6, "'{'"),
+        ("[[rewrite]]\nfile = 'a.txt'\nfind = ['f($X)']\n".into(), 6, "'a.txt'"),
+        (format!("{CPP}find = ['f($X)']\nreplace = ''\ninclude = ['<a>', 'b']\n"), 9, "'b'"),
+        ("[[gencode]]\nfile = 'setup.py'\nentry = \"\"\"\nf($GENCODE\n\"\"\"\n".into(), 7, "\"\"\""),
+        ("[[list]]\nfile = 'setup.py'\n".into(), 5, "[[list]]"),
+        (String::new(), 1, "t"),
+    ] {
+        let fault = fault(UPSTREAM, &format!("{PATCH}{ops}"));
+        assert!(fault.starts_with(&format!("/private/x/p.toml:{line}: `")), "{fault}");
+        assert_eq!(marked(&fault), (line, value.to_string()), "{fault}");
+    }
+    let patch = format!("{PATCH}[[list]]\nfile = 'setup.py'\nname = 'A'\n");
+    for (old, new, value) in [
+        ("floor = '11.6'", "floor = 'new'", "'new'"),
+        ("tested-through = '1.0'", "tested-through = '?'", "'?'"),
+        ("patches = ['p']", "patches = ['p', 'q']", "'q'"),
+        ("patches = ['p']", "patches = ['p']\nuses = ['y']", "'y'"),
+        ("patches = ['p']", "patches = []", "[]"),
+    ] {
+        let fault = fault(&UPSTREAM.replace(old, new), &patch);
+        assert!(fault.starts_with("x/upstream.toml:"), "{fault}");
+        assert_eq!(marked(&fault).1, value, "{fault}");
+    }
+    let recognise = "[[recognise]]\nfile = 'a'\npattern = 'x'\n[[recognise]]\nfile = 'a'\npattern = '('\n";
+    let fault = fault(&UPSTREAM.replace("recognise = []\n", recognise), &patch);
+    assert_eq!(marked(&fault), (12, "'('".to_string()), "{fault}");
+}
+
 #[test]
 fn mistakes_in_ops_on_code_are_pointed_at() {
     let rename = |paths: &str, more: &str| {
@@ -56,6 +111,26 @@ fn mistakes_in_ops_on_code_are_pointed_at() {
     let rewrite = "[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\nreplace = ''\nwhere.Y.unused = true\n";
     assert!(fault(UPSTREAM, &format!("{PATCH}{rewrite}")).contains("speaks of `$Y`"));
     assert_eq!(fault(UPSTREAM, &format!("{PATCH}{}", rewrite.replace(".Y.", ".X."))), "");
+}
+
+#[test]
+fn mistakes_about_what_a_replacement_is_right_for_are_pointed_at() {
+    let rewrite = |more: &str| {
+        fault(UPSTREAM, &format!("{PATCH}[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\n{more}"))
+    };
+    let right_for = "replace = 'g($X)'\nright-for = { cuda = '>=12.5', rocm = false }\n";
+    assert_eq!(rewrite(right_for), "");
+    assert_eq!(
+        rewrite(&format!("{right_for}otherwise = {{ replace = 'h($X)', include = ['<h.h>'] }}\n")),
+        ""
+    );
+    assert!(
+        rewrite(&format!("{right_for}otherwise = {{ replace = 'h(' }}\n")).contains("`otherwise` is wrong")
+    );
+    assert!(rewrite("right-for = { rocm = false }\n").contains("it belongs to `replace`"));
+    assert!(rewrite("replace = ''\nright-for = { rocm = true }\n").contains("it names no toolkits"));
+    assert!(rewrite("replace = ''\nright-for = { cuda = 'new' }\n").contains("`right-for.cuda` is wrong"));
+    assert!(rewrite("replace = ''\notherwise = { replace = 'x' }\n").contains("it belongs to `right-for`"));
 }
 
 #[test]
@@ -97,7 +172,7 @@ fn the_fallback_has_a_form_of_its_own() {
     let mut texts = shipped::texts();
     texts.insert("second/upstream.toml", "fallback = true\nfloor = '11.0'\npatches = []\n", None);
     let second = texts.load().expect_err("two of them").to_string();
-    assert!(second.contains("second/upstream.toml: `fallback`"), "{second}");
+    assert!(second.contains("second/upstream.toml:1: `fallback`"), "{second}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+mod choice;
 pub mod continuation;
 mod file_plan;
 pub mod files;

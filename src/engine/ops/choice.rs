@@ -13,30 +13,160 @@ use crate::engine::source::line_of;
 /// The words that conditions about anything else than architectures are made of.
 const PLAIN: &[&str] = &[
     // Whether CUDA is there and wanted.
-    "cuda", "cudatoolkit", "cudart", "toolkit", "nvcc", "nvidia", "gpu", "gpus", "cpu", "torch", "home", "root", "dir",
-    "path", "bin", "file", "force", "use", "with", "without", "has", "have", "enable", "enabled", "disable", "disabled",
-    "build", "compile", "compiler", "id", "loaded", "found", "available", "device", "count", "ext", "extension",
-    "extensions", "op", "ops", "kernel", "kernels", "only", "no", "skip", "support", "installed", "language",
+    "cuda",
+    "cudatoolkit",
+    "cudart",
+    "toolkit",
+    "nvcc",
+    "nvidia",
+    "gpu",
+    "gpus",
+    "cpu",
+    "torch",
+    "home",
+    "root",
+    "dir",
+    "path",
+    "bin",
+    "file",
+    "force",
+    "use",
+    "with",
+    "without",
+    "has",
+    "have",
+    "enable",
+    "enabled",
+    "disable",
+    "disabled",
+    "build",
+    "compile",
+    "compiler",
+    "id",
+    "loaded",
+    "found",
+    "available",
+    "device",
+    "count",
+    "ext",
+    "extension",
+    "extensions",
+    "op",
+    "ops",
+    "kernel",
+    "kernels",
+    "only",
+    "no",
+    "skip",
+    "support",
+    "installed",
+    "language",
     // Whether architectures were named.
-    "arch", "archs", "arches", "architecture", "architectures", "list", "flag", "flags", "target", "cmake", "defined",
+    "arch",
+    "archs",
+    "arches",
+    "architecture",
+    "architectures",
+    "list",
+    "flag",
+    "flags",
+    "target",
+    "cmake",
+    "defined",
     // The system, and how the build is run.
-    "sys", "platform", "system", "name", "main", "win", "win32", "windows", "nt", "linux", "darwin", "macos", "apple",
-    "unix", "posix", "msvc", "uname", "debug", "release", "type",
+    "sys",
+    "platform",
+    "system",
+    "name",
+    "main",
+    "win",
+    "win32",
+    "windows",
+    "nt",
+    "linux",
+    "darwin",
+    "macos",
+    "apple",
+    "unix",
+    "posix",
+    "msvc",
+    "uname",
+    "debug",
+    "release",
+    "type",
     // What joins them.
-    "is", "not", "in", "none", "true", "false", "on", "off", "yes", "y", "n", "z", "d", "f", "o", "0", "1", "if",
-    "os", "env", "environ", "environment", "get", "getenv", "exists", "isfile", "isdir", "join", "which", "shutil",
-    "len", "str", "int", "bool", "upper", "lower", "strip", "startswith", "self", "args", "argv", "option", "options",
-    "test", "equal", "strequal", "matches", "greater", "and", "or", "ifeq", "ifneq", "ifdef", "ifndef", "else",
-    "elif", "elseif", "shell", "command", "v",
+    "is",
+    "not",
+    "in",
+    "none",
+    "true",
+    "false",
+    "on",
+    "off",
+    "yes",
+    "y",
+    "n",
+    "z",
+    "d",
+    "f",
+    "o",
+    "0",
+    "1",
+    "if",
+    "os",
+    "env",
+    "environ",
+    "environment",
+    "get",
+    "getenv",
+    "exists",
+    "isfile",
+    "isdir",
+    "join",
+    "which",
+    "shutil",
+    "len",
+    "str",
+    "int",
+    "bool",
+    "upper",
+    "lower",
+    "strip",
+    "startswith",
+    "self",
+    "args",
+    "argv",
+    "option",
+    "options",
+    "test",
+    "equal",
+    "strequal",
+    "matches",
+    "greater",
+    "and",
+    "or",
+    "ifeq",
+    "ifneq",
+    "ifdef",
+    "ifndef",
+    "else",
+    "elif",
+    "elseif",
+    "shell",
+    "command",
+    "v",
 ];
+
+/// How the names of lists of architectures end: who asks for one asks whether it was given.
+const LISTS: &[&str] = &["architectures", "archs", "arches", "arch_list"];
 
 /// Whether what a condition asks may be for an architecture, judged by its words.
 pub fn may_choose(condition: &str) -> bool {
-    let condition = condition.replace("CMAKE_VERSION", "");
-    let is_of_cmake = condition.trim_start().starts_with("VERSION_");
     let lower = condition.to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    !is_of_cmake && words.any(|word| !PLAIN.contains(&word))
+    let names = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_list = |name: &&str| LISTS.iter().any(|end| name.ends_with(end));
+    let mut words = names.filter(|name| !is_list(name)).flat_map(|name| name.split('_'));
+    !lower.contains("cmake_version") && words.any(|word| !(word.is_empty() || PLAIN.contains(&word)))
 }
 
 /// A condition that may choose an architecture.
@@ -64,8 +194,8 @@ impl Choice {
             let (old, new) = (labels(before.to_vec()), labels(after.to_vec()));
             let Self { condition, line } = self;
             format!(
-                "{old} is not exchanged for {new}, since `{condition}` (line {line}) may ask for an architecture: see \
-                 what that branch is for, and change it by hand"
+                "{old} not exchanged for {new}: `{condition}` (line {line}) may ask for an architecture; see what that \
+                 branch is for, and change it by hand"
             )
         })
     }
@@ -78,13 +208,20 @@ mod tests {
     #[test]
     fn conditions_about_cuda_the_system_and_what_was_named_choose_nothing() {
         let plain = [
-            "torch.cuda.is_available()", "CUDA_HOME is not None", "os.getenv(\"FORCE_CUDA\", \"0\") == \"1\"",
-            "\"TORCH_CUDA_ARCH_LIST\" not in os.environ", "__name__ == \"__main__\"", "os.name == 'nt'",
-            "DEFINED CMAKE_CUDA_ARCHITECTURES", "[ -z $TORCH_CUDA_ARCH_LIST ]", "CMAKE_VERSION VERSION_LESS 3.23.0",
+            "torch.cuda.is_available()",
+            "CUDA_HOME is not None",
+            "os.getenv(\"FORCE_CUDA\", \"0\") == \"1\"",
+            "\"TORCH_CUDA_ARCH_LIST\" not in os.environ",
+            "__name__ == \"__main__\"",
+            "os.name == 'nt'",
+            "DEFINED CMAKE_CUDA_ARCHITECTURES",
+            "[ -z $TORCH_CUDA_ARCH_LIST ]",
+            "CMAKE_VERSION VERSION_LESS 3.23.0",
             "CMAKE_BUILD_TYPE STREQUAL Debug",
         ];
         assert_eq!(plain.iter().filter(|text| may_choose(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
-        let choosing = ["some_flag", "USE_VOLTA", "cuda_arch == '70'", "args.fast", "\"90\" in archs", "torch >= 1.8"];
+        let choosing =
+            ["some_flag", "USE_VOLTA", "cuda_arch == '70'", "args.fast", "\"90\" in archs", "torch >= 1.8"];
         assert_eq!(choosing.iter().filter(|text| !may_choose(text)).collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 

@@ -11,6 +11,7 @@ pub mod import;
 pub mod include;
 pub mod insert;
 pub mod list;
+mod one_chip;
 pub mod own;
 pub mod reach;
 pub mod rename;

@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::worlds::{Presence, Truth, World, Worlds};
-use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::ops::choice::{Choice, may_choose};
+use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::syntax::language::{Parsed, ancestors};
 use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
@@ -302,7 +302,8 @@ mod tests {
         let node = descendants(parsed.root()).find(|node| node.kind() == "if_statement").expect("if");
         let condition = node.child_by_field_name("condition").expect("condition");
         let presence =
-            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds, plain: Truth::Maybe }.presence(condition);
+            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds, plain: Truth::Maybe }
+                .presence(condition);
         let shown = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
         let at = |world| presence.at(worlds.position(world).expect("world"));
         let letter = |truth| match truth {
@@ -341,7 +342,8 @@ mod tests {
         let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
         let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
         let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 0), &toolkits);
-        let evaluation = Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
+        let evaluation =
+            Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
         let here = descendants(parsed.root()).find(|node| parsed.text(*node) == "here()").expect("here");
         let reached = evaluation.reached(here);
         let letter = |toolkit| match reached.at(worlds.position(World::Cuda(toolkit)).expect("world")) {

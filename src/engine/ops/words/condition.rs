@@ -120,7 +120,8 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let told = self.plain_test();
         let words = self.tokens[start..self.at.min(self.tokens.len())].iter();
-        let words = words.filter_map(|token| if let Token::Word(word) = token { Some(word.as_str()) } else { None });
+        let words =
+            words.filter_map(|token| if let Token::Word(word) = token { Some(word.as_str()) } else { None });
         let is_plain = || !choice::may_choose(&words.collect::<Vec<_>>().join(" "));
         if told == Truth::Maybe && self.plain != Truth::Maybe && is_plain() { self.plain } else { told }
     }

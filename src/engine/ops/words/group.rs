@@ -83,7 +83,8 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
 impl List<'_> {
     /// The settled list; as it was where it would be exchanged under a condition that may choose an architecture.
     fn unexchanged(&self, settled: Settled, outline: &Outline) -> Settled {
-        let chosen = outline.blocks.iter().enumerate().filter_map(|(at, block)| Some((at, block.choice.as_ref()?)));
+        let chosen =
+            outline.blocks.iter().enumerate().filter_map(|(at, block)| Some((at, block.choice.as_ref()?)));
         let mut exchanged = chosen.filter_map(|(block, choice)| {
             let is_within = |entry: usize| outline.is_within(self.entries[entry].block, block);
             let entries = (0..self.entries.len()).filter(|entry| is_within(*entry));

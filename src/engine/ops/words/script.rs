@@ -116,7 +116,8 @@ impl Reader<'_> {
         // After `if A && B`, the next command is no `then`.
         let is_whole = next.and_then(|next| next.words.first()).is_some_and(|word| word.text == "then");
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        let (holds, choice) = match (keyword.text.as_str(), condition::of_script(&texts).filter(|_| is_whole)) {
+        let (holds, choice) = match (keyword.text.as_str(), condition::of_script(&texts).filter(|_| is_whole))
+        {
             ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => {
                 (self.cuda(|_| Truth::Yes), None)
             }

@@ -2,6 +2,7 @@
 //!
 //! A new op is one file here, one variant of [`Op`], one field in `patchset/schema.rs` and a fixture.
 
+mod choice;
 pub mod continuation;
 mod file_plan;
 pub mod files;
@@ -10,6 +11,7 @@ pub mod import;
 pub mod include;
 pub mod insert;
 pub mod list;
+mod one_chip;
 pub mod own;
 pub mod reach;
 pub mod rename;

@@ -4,11 +4,12 @@
 use tree_sitter::Node;
 
 use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain};
-use crate::engine::arch::{Code, Gencode, Variant};
+use crate::engine::arch::{Code, Gencode};
 use crate::engine::edit::Edits;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
 use crate::engine::ops::list::asks_for_arch;
+use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of};
@@ -108,10 +109,10 @@ impl AnyGencodeOp {
         if list.on_request {
             return left("each arch is added only where it is asked for by name");
         }
-        let serves =
-            |code: Code| list.gencodes.iter().flat_map(|one| &one.codes).any(|have| have.serves(code));
-        if list.is_for_one_chip() && wish.only.is_empty() && wish.add.iter().any(|code| !serves(*code)) {
-            return Err("every entry is for one chip alone (`a`), so nothing was added".to_string());
+        let have: Vec<Code> = list.gencodes.iter().flat_map(|one| one.codes.clone()).collect();
+        let missing = wish.wanted().filter(|code| !have.iter().any(|have| have.serves(*code)));
+        if let Some(why) = one_chip::left(&have, &missing.collect::<Vec<_>>()) {
+            return Err(why);
         }
         let op = self.op(list, parsed).map_err(|error| error.to_string())?;
         let wish = if op.from.is_some() { wish.clone() } else { list.without_guards(wish, toolchain) };
@@ -168,11 +169,6 @@ impl List {
         if other.start < self.start {
             (self.start, self.line, self.spelling) = (other.start, other.line, other.spelling);
         }
-    }
-
-    fn is_for_one_chip(&self) -> bool {
-        let mut codes = self.gencodes.iter().flat_map(|gencode| &gencode.codes);
-        codes.all(|code| code.arch().variant == Variant::Specific)
     }
 
     /// Where no guard can be written, what a given toolkit refuses goes.

@@ -3,8 +3,9 @@
 use tree_sitter::Node;
 
 use super::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::pattern::{Pattern, Template, Unbound};
-use crate::engine::syntax::language::Parsed;
+use crate::engine::syntax::language::{Parsed, ancestors};
 use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
 
@@ -66,6 +67,8 @@ pub struct Evaluation<'a> {
     pub any: bool,
     /// The circumstances.
     pub worlds: &'a Worlds,
+    /// What a condition that cannot be read counts as where it chooses no architecture.
+    pub plain: Truth,
 }
 
 impl Evaluation<'_> {
@@ -75,6 +78,32 @@ impl Evaluation<'_> {
     }
 
     fn truth(&self, node: Node<'_>, world: World) -> Truth {
+        let is_plain = || self.plain != Truth::Maybe && !may_choose(&self.parsed.text(node));
+        match self.told(node, world) {
+            Truth::Maybe if is_plain() => self.plain,
+            told => told,
+        }
+    }
+
+    /// Whether something may choose an architecture there that cannot be read.
+    fn may_choose(&self, condition: Node<'_>) -> bool {
+        let is_open = |plain| {
+            let evaluation = Evaluation { plain, ..*self };
+            let open = |world| world != World::Hip && evaluation.truth(condition, world) == Truth::Maybe;
+            self.worlds.iter().any(open)
+        };
+        is_open(Truth::Yes) || is_open(Truth::No)
+    }
+
+    /// The innermost condition around a node that may choose an architecture.
+    pub fn choice(&self, node: Node<'_>) -> Option<Choice> {
+        let pairs = std::iter::successors(Some(node), Node::parent).zip(ancestors(node));
+        let mut around = pairs.flat_map(|(inner, outer)| deciding(inner, outer));
+        let found = around.find(|(condition, _)| self.may_choose(*condition));
+        found.map(|(condition, _)| Choice::at(condition.byte_range(), &self.parsed.bytes))
+    }
+
+    fn told(&self, node: Node<'_>, world: World) -> Truth {
         let part = |field: &str| {
             node.child_by_field_name(field).map_or(Truth::Maybe, |part| self.truth(part, world))
         };
@@ -121,31 +150,10 @@ impl Evaluation<'_> {
 
     /// Where a node lets one of its children be reached.
     fn let_through(&self, inner: Node<'_>, outer: Node<'_>) -> Presence {
-        let condition = |node: Node<'_>| {
-            let condition = node.child_by_field_name("condition");
-            condition.map_or_else(|| self.worlds.everywhere(), |condition| self.presence(condition))
-        };
-        let is = |field: &str| outer.child_by_field_name(field) == Some(inner);
-        match outer.kind() {
-            "if_statement" if is("consequence") => condition(outer),
-            "elif_clause" if is("consequence") => condition(outer),
-            "if_statement" if matches!(inner.kind(), "elif_clause" | "else_clause") => {
-                let mut cursor = outer.walk();
-                let clauses = outer.children(&mut cursor).filter(|clause| clause.kind() == "elif_clause");
-                let before = clauses.filter(|clause| clause.start_byte() < inner.start_byte());
-                std::iter::once(outer)
-                    .chain(before)
-                    .fold(self.worlds.everywhere(), |all, clause| all.and(&condition(clause).negated()))
-            }
-            "conditional_expression" => {
-                match (outer.named_child(0), outer.named_child(1), outer.named_child(2)) {
-                    (Some(then), Some(when), _) if then == inner => self.presence(when),
-                    (_, Some(when), Some(other)) if other == inner => self.presence(when).negated(),
-                    _ => self.worlds.everywhere(),
-                }
-            }
-            _ => self.worlds.everywhere(),
-        }
+        deciding(inner, outer).into_iter().fold(self.worlds.everywhere(), |all, (condition, holds)| {
+            let presence = self.presence(condition);
+            all.and(&if holds { presence } else { presence.negated() })
+        })
     }
 
     fn speaks_of_hip(&self, node: Node<'_>) -> bool {
@@ -232,6 +240,32 @@ impl Evaluation<'_> {
     }
 }
 
+/// The conditions by which a node lets one of its children be reached, and whether each must hold.
+fn deciding<'t>(inner: Node<'t>, outer: Node<'t>) -> Vec<(Node<'t>, bool)> {
+    let condition = |node: Node<'t>| node.child_by_field_name("condition");
+    let is = |field: &str| outer.child_by_field_name(field) == Some(inner);
+    match outer.kind() {
+        "if_statement" | "elif_clause" if is("consequence") => {
+            condition(outer).into_iter().map(|condition| (condition, true)).collect()
+        }
+        "if_statement" if matches!(inner.kind(), "elif_clause" | "else_clause") => {
+            let mut cursor = outer.walk();
+            let clauses = outer.children(&mut cursor).filter(|clause| clause.kind() == "elif_clause");
+            let before = clauses.filter(|clause| clause.start_byte() < inner.start_byte());
+            let all = std::iter::once(outer).chain(before).collect::<Vec<_>>();
+            all.into_iter().filter_map(condition).map(|condition| (condition, false)).collect()
+        }
+        "conditional_expression" => {
+            match (outer.named_child(0), outer.named_child(1), outer.named_child(2)) {
+                (Some(then), Some(when), _) if then == inner => vec![(when, true)],
+                (_, Some(when), Some(other)) if other == inner => vec![(when, false)],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Whether one of the words of a text means AMD's platform: `HIP_BUILD`, `hipcc`, `is_rocm`; not `chips`.
 pub fn names_hip(text: &str) -> bool {
     let text = text.to_lowercase();
@@ -268,7 +302,8 @@ mod tests {
         let node = descendants(parsed.root()).find(|node| node.kind() == "if_statement").expect("if");
         let condition = node.child_by_field_name("condition").expect("condition");
         let presence =
-            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds }.presence(condition);
+            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds, plain: Truth::Maybe }
+                .presence(condition);
         let shown = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
         let at = |world| presence.at(worlds.position(world).expect("world"));
         let letter = |truth| match truth {
@@ -307,7 +342,8 @@ mod tests {
         let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
         let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
         let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 0), &toolkits);
-        let evaluation = Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds };
+        let evaluation =
+            Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
         let here = descendants(parsed.root()).find(|node| parsed.text(*node) == "here()").expect("here");
         let reached = evaluation.reached(here);
         let letter = |toolkit| match reached.at(worlds.position(World::Cuda(toolkit)).expect("world")) {

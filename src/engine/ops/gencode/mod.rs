@@ -11,9 +11,12 @@ mod strays;
 mod tree;
 pub(super) mod worlds;
 
+use std::collections::BTreeMap;
+
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::Edits;
+use crate::engine::ops::choice::Choice;
 use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::source::line_text;
 use crate::engine::syntax::language::{Parsed, descendants};
@@ -132,6 +135,12 @@ pub enum GencodeError {
     /// Everything would be dropped.
     #[error("no architecture would be left")]
     NothingLeft,
+    /// What stands under a condition that cannot be read would be exchanged.
+    #[error("{advice}")]
+    Exchanged {
+        /// What a person should do.
+        advice: String,
+    },
     /// A template speaks of something that has no value here.
     #[error(transparent)]
     Unbound(#[from] Unbound),
@@ -226,7 +235,9 @@ impl GencodeOp {
         }
         // Of any list, flags that no statement adds are elements, which another op reads.
         let strays = if self.any { Vec::new() } else { strays::reports(self, parsed, &root) };
+        let chosen = root.chosen();
         let settled = settle::settle(&mut root, &law)?;
+        exchanged(&chosen, &root.chosen()).map_or(Ok(()), Err)?;
         let text = render::render(self, parsed, &root)?;
         let edits = Edits::between_lines(&parsed.bytes, &text);
         let reported = settled.reported.into_iter().chain(strays).collect();
@@ -312,6 +323,16 @@ impl GencodeOp {
         let nearest = nearest_line(&parsed.bytes);
         GencodeError::NoAnchor { looked_for: self.entry.text.clone(), nearest, unused }
     }
+}
+
+/// What stands under a condition that may choose an architecture, and would be exchanged.
+fn exchanged(
+    before: &BTreeMap<usize, (Choice, Vec<Code>)>,
+    after: &BTreeMap<usize, (Choice, Vec<Code>)>,
+) -> Option<GencodeError> {
+    let mut exchanged =
+        before.iter().filter_map(|(id, (choice, codes))| choice.exchanged(codes, &after.get(id)?.1));
+    exchanged.next().map(|advice| GencodeError::Exchanged { advice })
 }
 
 /// The flags that a list gives in one world.

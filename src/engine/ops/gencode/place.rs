@@ -205,7 +205,8 @@ fn guard(condition: String, presence: Presence, items: Vec<Item>, block: &Block,
     let indent = [block.indent.as_slice(), step(block).unwrap_or(law.step)].concat();
     let reached = block.presence.and(&presence);
     let (id, context) = (usize::MAX, block.context);
-    let body = Block { id, indent, presence: reached, context, inline: false, own_list: false, items };
+    let (inline, own_list, choice) = (false, false, None);
+    let body = Block { id, indent, presence: reached, context, inline, own_list, choice, items };
     Group {
         conditional: true,
         rest: presence.negated(),

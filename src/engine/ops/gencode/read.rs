@@ -8,8 +8,9 @@ use super::GencodeOp;
 use super::guard::{Evaluation, names_hip};
 use super::reach::{begins_list, uncalled_functions};
 use super::tree::{Block, Defect, Entry, Fate, Group, Header, Item, Lines, Origin, Part};
-use super::worlds::{Presence, Worlds};
+use super::worlds::{Presence, Truth, Worlds};
 use crate::engine::arch::Gencode;
+use crate::engine::ops::choice::Choice;
 use crate::engine::pattern::Match;
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{Parsed, descendants, significant_children};
@@ -17,12 +18,13 @@ use crate::engine::syntax::style;
 
 /// Reads a parsed file.
 pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
-    let evaluation = Evaluation { parsed, forms: &op.forms, any: op.any, worlds };
+    let evaluation = Evaluation { parsed, forms: &op.forms, any: op.any, worlds, plain: Truth::Maybe };
     let sites = sites(op, parsed);
     let uncalled = uncalled_functions(parsed, &sites);
     let mut reader = Reader { op, parsed, evaluation, sites, uncalled, next_id: 0 };
     let whole = 0..parsed.bytes.len();
-    reader.block(parsed.root(), Vec::new(), whole, Around { presence: worlds.everywhere(), context: None })
+    let around = Around { presence: worlds.everywhere(), context: None, choice: None };
+    reader.block(parsed.root(), Vec::new(), whole, around)
 }
 
 /// Where gencode values stand, right written or not.
@@ -59,6 +61,8 @@ struct Reader<'a> {
 struct Around {
     presence: Presence,
     context: Option<usize>,
+    /// The condition before it that may choose an architecture, and its line.
+    choice: Option<Choice>,
 }
 
 /// An entry as it was found, and how many statements it takes.
@@ -78,9 +82,9 @@ impl<'a> Reader<'a> {
         self.next_id += 1;
         let inline = lines.is_empty();
         let own_list = begins_list(node, self.parsed, self.op.list());
-        let Around { presence, context } = around;
+        let Around { presence, context, choice } = around;
         let context = context.unwrap_or(id);
-        let mut block = Block { id, indent, presence, context, inline, own_list, items: Vec::new() };
+        let mut block = Block { id, indent, presence, context, inline, own_list, choice, items: Vec::new() };
         let (mut at, mut next) = (lines.start, 0);
         while next < statements.len() {
             let (length, item) = self.item(&statements[next..], &block);
@@ -186,13 +190,20 @@ impl<'a> Reader<'a> {
             let indent = if inline { Vec::new() } else { bytes[start..body.start_byte()].to_vec() };
             let decided = statement.kind() == "if_statement" && condition.is_certain();
             let context = decided.then_some(block.context);
-            let around = Around { presence: self.reached(block, &condition, statement), context };
+            let choice = self.choice(body, statement);
+            let around = Around { presence: self.reached(block, &condition, statement), context, choice };
             let body = self.block(body, indent, inner, around);
             parts.push(Part { header, condition, body });
             at = end.max(at);
         }
         let conditional = statement.kind() == "if_statement";
         (!parts.is_empty() && at == lines.end).then_some(Group { conditional, rest: open, parts })
+    }
+
+    /// The condition of a statement that may choose the architectures of one of its blocks, where names are not known.
+    fn choice(&self, body: Node<'a>, statement: Node<'a>) -> Option<Choice> {
+        let line = line_of(&self.parsed.bytes, statement.start_byte());
+        self.evaluation.choice(body).filter(|choice| self.op.any && choice.line >= line)
     }
 
     /// Where a block within another is reached. What the toolkit alone rules out is dead for HIP too.

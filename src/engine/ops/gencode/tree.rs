@@ -2,10 +2,12 @@
 //!
 //! Every item is whole lines of the file, so that what nothing touches comes out byte for byte.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::worlds::Presence;
-use crate::engine::arch::Gencode;
+use crate::engine::arch::{Code, Gencode};
+use crate::engine::ops::choice::Choice;
 
 /// Lines that belong together.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct Block {
     pub inline: bool,
     /// Whether it is the body of a function that begins a list of its own.
     pub own_list: bool,
+    /// The condition before it that may choose an architecture.
+    pub choice: Option<Choice>,
     /// In the order of the file.
     pub items: Vec<Item>,
 }
@@ -191,6 +195,21 @@ impl Block {
             Item::Text(_) | Item::Entry(_) => all,
             Item::Group(group) => all.or(&group.surely(kind, nowhere)),
         })
+    }
+
+    /// The blocks before which a condition may choose, and what their entries compile.
+    pub fn chosen(&self) -> BTreeMap<usize, (Choice, Vec<Code>)> {
+        let mut chosen = BTreeMap::new();
+        if let Some(choice) = self.choice.clone() {
+            let entries = self.entries().into_iter().filter(|(entry, _)| entry.counts());
+            let codes = entries.flat_map(|(entry, _)| entry.settled().codes.clone()).collect();
+            chosen.insert(self.id, (choice, codes));
+        }
+        for item in &self.items {
+            let Item::Group(group) = item else { continue };
+            chosen.extend(group.parts.iter().flat_map(|part| part.body.chosen()));
+        }
+        chosen
     }
 
     /// All entries with what reaches them.

@@ -11,6 +11,7 @@ use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
 use crate::engine::arch::{Code, parse_codes};
 use crate::engine::ops::Aim;
+use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
 use crate::engine::pattern::Match;
@@ -37,6 +38,8 @@ pub struct Holder {
     pub prunes: bool,
     /// Whether the grammar cannot read the place for certain.
     pub uncertain: bool,
+    /// The condition around it that may choose an architecture.
+    pub choice: Option<Choice>,
 }
 
 /// The list, tuple, set or string that a name is assigned.
@@ -151,7 +154,8 @@ impl<'a> File<'a> {
         let (name, toolkits) = (name_of(node, self.parsed), self.readers(node));
         let prunes = reader != Reader::Unknown || !asks_by_name(self.parsed);
         let uncertain = self.parsed.is_uncertain(node);
-        Holder { name, container, elements, toolkits, reader, prunes, uncertain }
+        let choice = self.evaluation().choice(node);
+        Holder { name, container, elements, toolkits, reader, prunes, uncertain, choice }
     }
 
     /// A list that PyTorch reads; names of generations and the like are a matter for a person.
@@ -250,10 +254,14 @@ impl<'a> File<'a> {
         !elements.is_empty() && elements.iter().all(known)
     }
 
+    fn evaluation(&self) -> Evaluation<'_> {
+        let (parsed, worlds) = (self.parsed, &self.worlds);
+        Evaluation { parsed, forms: &[], any: true, worlds, plain: Truth::Maybe }
+    }
+
     /// The toolkits with which the program gets to a node.
     fn readers(&self, node: Node<'_>) -> Vec<Toolkit> {
-        let evaluation = Evaluation { parsed: self.parsed, forms: &[], any: true, worlds: &self.worlds };
-        let reached = evaluation.reached(node);
+        let reached = self.evaluation().reached(node);
         let reaches = |(at, world)| match world {
             World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
             World::Cuda(_) | World::Hip => None,

@@ -15,6 +15,7 @@ use super::files::Files;
 use super::gencode::Compiled;
 use super::rewrite::Condition;
 use super::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
+use crate::engine::arch::Code;
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of, line_text};
 use crate::engine::syntax::language::Parsed;
@@ -158,6 +159,10 @@ impl ListOp {
                 continue;
             }
             let name = &holder.name;
+            if let Some(advice) = holder.exchanged(&settled).filter(|_| !self.is_named()) {
+                plan.reported.push(format!("{name}: {advice}"));
+                continue;
+            }
             plan.reported.extend(settled.reported.iter().map(|text| format!("{name}: {text}")));
             let (container, elements) = (&holder.container, &holder.elements);
             let written = Written { bytes: &parsed.bytes, container, elements };
@@ -264,6 +269,16 @@ impl ListOp {
             Which::Flags(_) => "no list of nvcc flags names an architecture",
             Which::Named(_) | Which::Found(_) => "no such list",
         }
+    }
+}
+
+impl Holder {
+    /// What is said where a condition that cannot be read stands around a list of which nothing would stay.
+    fn exchanged(&self, settled: &Settled) -> Option<String> {
+        let before: Vec<Code> = self.elements.iter().flat_map(|element| element.codes()).copied().collect();
+        let gencodes = settled.slots.iter().filter_map(|slot| slot.gencode.as_ref());
+        let after: Vec<Code> = gencodes.flat_map(|gencode| gencode.codes.clone()).collect();
+        self.choice.as_ref()?.exchanged(&before, &after)
     }
 }
 

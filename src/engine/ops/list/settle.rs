@@ -7,6 +7,7 @@ use super::element::{Element, Notation};
 use crate::engine::arch::{Arch, Code, Gencode, Variant};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::gencode::ArchWish;
+use crate::engine::ops::one_chip;
 use crate::engine::toolkit::Toolkit;
 
 /// What a list is settled by.
@@ -74,6 +75,9 @@ impl Rules<'_> {
 
 /// Settles a list.
 pub fn settle(elements: &[Element], rules: &Rules<'_>) -> Settled {
+    if let Some(why) = left_to_one_chip(elements, rules) {
+        return Settled { slots: unchanged(elements), reported: vec![why], ..Settled::default() };
+    }
     let mut settling = Settling { elements, rules, settled: Settled::default(), lost_ptx: None };
     settling.reduce();
     if elements.iter().any(|element| element.flag.as_ref().is_some_and(|flag| flag.shorthand)) {
@@ -145,10 +149,6 @@ impl Settling<'_> {
         if missing.is_empty() {
             return;
         }
-        if self.is_for_one_chip() && self.rules.wish.only.is_empty() {
-            let why = "every entry is for one chip alone (`a`), so the kernels are written for it";
-            return self.settled.reported.push(format!("{} not added: {why}", labels(&missing)));
-        }
         let (refused, missing): (Vec<Code>, Vec<Code>) =
             missing.into_iter().partition(|code| self.rules.refusal(&Gencode::of(*code)).is_some());
         for code in refused {
@@ -176,16 +176,7 @@ impl Settling<'_> {
     /// Whether the list gives code for a wish. PTX of the very architecture counts: the driver translates it there.
     fn is_served(&self, wanted: Code) -> bool {
         let flags = self.settled.slots.iter().filter_map(|slot| slot.gencode.as_ref());
-        let mut codes = flags.flat_map(|gencode| &gencode.codes);
-        codes.any(|code| {
-            let as_ptx = matches!((code, wanted), (Code::Ptx(_), Code::Sass(_)));
-            code.serves(wanted) || (as_ptx && code.arch().serves(wanted.arch()))
-        })
-    }
-
-    fn is_for_one_chip(&self) -> bool {
-        let mut codes = self.elements.iter().flat_map(|element| element.codes());
-        codes.all(|code| code.arch().variant == Variant::Specific)
+        serves(flags.flat_map(|gencode| &gencode.codes), wanted)
     }
 
     /// PTX that a toolkit refuses was there for newer chips than the list names: the newest entry gets it, unless older
@@ -308,6 +299,20 @@ impl Settling<'_> {
         }
         self.settled
     }
+}
+
+/// Why a list is left of which every entry is for one chip alone.
+fn left_to_one_chip(elements: &[Element], rules: &Rules<'_>) -> Option<String> {
+    let have: Vec<Code> = elements.iter().flat_map(|element| element.codes()).copied().collect();
+    let missing = rules.wish.wanted().filter(|code| rules.concerns(*code) && !serves(have.iter(), *code));
+    one_chip::left(&have, &missing.collect::<Vec<_>>())
+}
+
+fn serves<'a>(mut codes: impl Iterator<Item = &'a Code>, wanted: Code) -> bool {
+    codes.any(|code| {
+        let as_ptx = matches!((code, wanted), (Code::Ptx(_), Code::Sass(_)));
+        code.serves(wanted) || (as_ptx && code.arch().serves(wanted.arch()))
+    })
 }
 
 /// The slots of a list that stays as it is.

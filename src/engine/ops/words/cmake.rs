@@ -2,8 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::condition::{Token, holds_from, truth};
+use super::condition::{Token, holds_from, may_choose, truth};
 use super::outline::{Guard, Outline, Sequence};
+use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
 use crate::engine::syntax::language::{Parsed, significant_children};
 use crate::engine::syntax::words::{Word, inside};
@@ -50,12 +51,14 @@ impl Reader<'_> {
         let alone = single.then(|| node.byte_range());
         let guard = self.guard(node).filter(|_| single);
         let (mut rest, mut reached) = (self.worlds.everywhere(), self.worlds.everywhere());
+        let mut choice = None;
         for child in &children {
             match child.kind() {
                 "if_command" | "elseif_command" => {
                     let condition = self.condition(*child);
                     reached = rest.and(&condition);
                     rest = rest.and(&condition.negated());
+                    choice = self.choice(*child).or(choice);
                 }
                 "else_command" => reached = rest.clone(),
                 _ => {}
@@ -63,6 +66,7 @@ impl Reader<'_> {
             if child.kind() == "body" {
                 let block = self.outline.block(outer, &reached, alone.clone());
                 self.outline.blocks[block].guard = guard.clone();
+                self.outline.blocks[block].choice = choice.clone();
                 self.body(*child, block);
             }
         }
@@ -71,6 +75,12 @@ impl Reader<'_> {
     fn condition(&self, command: Node<'_>) -> Presence {
         let tokens = self.tokens(command);
         self.worlds.presence(|world| truth(&tokens, world))
+    }
+
+    /// The condition that may choose an architecture.
+    fn choice(&self, command: Node<'_>) -> Option<Choice> {
+        let chooses = may_choose(&self.tokens(command), self.worlds);
+        chooses.then(|| Choice::at(command.byte_range(), &self.parsed.bytes))
     }
 
     fn tokens(&self, command: Node<'_>) -> Vec<Token> {

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use crate::engine::ops::choice;
 use crate::engine::ops::gencode::guard::names_hip;
-use crate::engine::ops::gencode::worlds::{Truth, World};
+use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
 use crate::engine::toolkit::Toolkit;
 
 /// A piece of a condition.
@@ -19,7 +20,16 @@ pub enum Token {
 
 /// Whether a condition holds in a world.
 pub fn truth(tokens: &[Token], world: World) -> Truth {
-    Reader { tokens, world, at: 0 }.condition()
+    Reader { tokens, world, at: 0, plain: Truth::Maybe }.condition()
+}
+
+/// Whether something may choose an architecture there that cannot be read.
+pub fn may_choose(tokens: &[Token], worlds: &Worlds) -> bool {
+    let is_open = |plain| {
+        let truth = |world| Reader { tokens, world, at: 0, plain }.condition();
+        worlds.iter().any(|world| world != World::Hip && truth(world) == Truth::Maybe)
+    };
+    is_open(Truth::Yes) || is_open(Truth::No)
 }
 
 /// A test of a script, `[[ "$CUDA_MAJOR" -lt 12 ]]`, where it compares one number of the toolkit.
@@ -65,6 +75,8 @@ struct Reader<'a> {
     tokens: &'a [Token],
     world: World,
     at: usize,
+    /// What a test that cannot be read counts as where it chooses no architecture.
+    plain: Truth,
 }
 
 impl<'a> Reader<'a> {
@@ -105,6 +117,16 @@ impl<'a> Reader<'a> {
             self.at += 1;
             return inner;
         }
+        let start = self.at;
+        let told = self.plain_test();
+        let words = self.tokens[start..self.at.min(self.tokens.len())].iter();
+        let words =
+            words.filter_map(|token| if let Token::Word(word) = token { Some(word.as_str()) } else { None });
+        let is_plain = || !choice::may_choose(&words.collect::<Vec<_>>().join(" "));
+        if told == Truth::Maybe && self.plain != Truth::Maybe && is_plain() { self.plain } else { told }
+    }
+
+    fn plain_test(&mut self) -> Truth {
         let Some(left) = self.word(0) else { return Truth::Maybe };
         if let (Some(operator), Some(right)) = (self.word(1).filter(|word| is_comparison(word)), self.word(2))
         {

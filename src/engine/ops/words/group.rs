@@ -74,10 +74,43 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
             });
             given.fold(law.worlds.nowhere(), |all, presence| all.or(&presence))
         };
-        let one = lists[at].settle(law, &elsewhere);
+        let one = lists[at].settle(law, &elsewhere).map(|one| lists[at].unexchanged(one, outline));
         settled[at] = Some(one);
     }
     settled.into_iter().map(Option::flatten).collect()
+}
+
+impl List<'_> {
+    /// The settled list; as it was where it would be exchanged under a condition that may choose an architecture.
+    fn unexchanged(&self, settled: Settled, outline: &Outline) -> Settled {
+        let chosen =
+            outline.blocks.iter().enumerate().filter_map(|(at, block)| Some((at, block.choice.as_ref()?)));
+        let mut exchanged = chosen.filter_map(|(block, choice)| {
+            let is_within = |entry: usize| outline.is_within(self.entries[entry].block, block);
+            let entries = (0..self.entries.len()).filter(|entry| is_within(*entry));
+            let before = entries.clone().flat_map(|entry| self.entries[entry].parts.iter());
+            let kept = entries.flat_map(|entry| match &settled.fates[entry] {
+                Fate::Stays => self.entries[entry].parts.as_slice(),
+                Fate::Becomes(parts) => parts,
+                Fate::Goes => &[],
+            });
+            let added = settled.additions.iter().filter(|one| is_within(one.neighbour));
+            let after = kept.chain(added.flat_map(|one| &one.parts));
+            choice.exchanged(&codes(before), &codes(after))
+        });
+        match exchanged.next() {
+            Some(advice) => Settled {
+                fates: vec![Fate::Stays; self.entries.len()],
+                reported: vec![advice],
+                ..Settled::default()
+            },
+            None => settled,
+        }
+    }
+}
+
+fn codes<'a>(parts: impl Iterator<Item = &'a Gencode>) -> Vec<Code> {
+    parts.flat_map(|part| part.codes.iter().copied()).collect()
 }
 
 /// Where a list certainly gives a result, settled or not.

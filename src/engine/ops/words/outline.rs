@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::items::Item;
+use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
 use crate::engine::syntax::words::{Word, inside};
 
@@ -30,6 +31,8 @@ pub struct Block {
     pub commands: usize,
     /// Its condition, where it can be written anew for another toolkit.
     pub guard: Option<Guard>,
+    /// The condition before it that may choose an architecture.
+    pub choice: Option<Choice>,
 }
 
 /// A condition that holds from a toolkit on, and nothing else: `if(CUDA_VERSION VERSION_GREATER_EQUAL 11.8)`.
@@ -71,7 +74,8 @@ pub struct Sequence {
 impl Outline {
     /// A file without anything.
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
-        let whole = Block { parent: 0, presence: worlds.everywhere(), alone: None, commands: 0, guard: None };
+        let (parent, presence) = (0, worlds.everywhere());
+        let whole = Block { parent, presence, alone: None, commands: 0, guard: None, choice: None };
         Self { blocks: vec![whole], is_cmake, sequences: Vec::new() }
     }
 
@@ -79,7 +83,7 @@ impl Outline {
     pub fn block(&mut self, parent: usize, condition: &Presence, alone: Option<Range<usize>>) -> usize {
         let presence = self.blocks[parent].presence.and(condition);
         self.blocks[parent].commands += 1;
-        self.blocks.push(Block { parent, presence, alone, commands: 0, guard: None });
+        self.blocks.push(Block { parent, presence, alone, commands: 0, guard: None, choice: None });
         self.blocks.len() - 1
     }
 

@@ -1,20 +1,38 @@
 //! Reading shell scripts, makefiles and Dockerfiles: assignments, commands, and the blocks that conditions make.
 
+use std::ops::Range;
+
 use super::condition;
 use super::outline::{Outline, Sequence};
+use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::syntax::style;
 use crate::engine::syntax::words::{Command, Dialect, Word, commands, inside};
 
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
     let dialect = Dialect::of_path(path);
     let outline = Outline::new(worlds, false);
-    let mut reader = Reader { dialect, bytes, worlds, outline, block: 0, rest: Vec::new(), tested: false };
+    let mut reader = Reader { dialect, bytes, worlds, outline, block: 0, open: Vec::new(), tested: None };
     let commands = commands(dialect, bytes);
     for (at, command) in commands.iter().enumerate() {
         reader.command(command, commands.get(at + 1));
     }
     reader.outline
+}
+
+/// A conditional whose end is not read yet.
+struct Conditional {
+    /// Where none of its branches is taken so far.
+    rest: Presence,
+    /// The last of its conditions that may choose an architecture.
+    choice: Option<Choice>,
+}
+
+/// A condition of a branch.
+struct Condition {
+    holds: Presence,
+    choice: Option<Choice>,
 }
 
 struct Reader<'a> {
@@ -24,10 +42,10 @@ struct Reader<'a> {
     outline: Outline,
     /// The block of the next command.
     block: usize,
-    /// Of each open conditional, where none of its branches is taken so far.
-    rest: Vec<Presence>,
-    /// Whether the line began with a test, as in `[ … ] && X=1`.
-    tested: bool,
+    /// The open conditionals, the innermost last.
+    open: Vec<Conditional>,
+    /// The test that the line began with, as in `[ … ] && X=1`.
+    tested: Option<Condition>,
 }
 
 /// What a word does to the blocks around.
@@ -41,23 +59,23 @@ enum Turn {
 impl Reader<'_> {
     fn command(&mut self, command: &Command, next: Option<&Command>) {
         let mut words = command.words.as_slice();
-        self.tested &= !command.begins_line;
+        self.tested = self.tested.take().filter(|_| !command.begins_line);
         while let Some((first, rest)) = words.split_first() {
             match self.turn(&first.text) {
                 Some(Turn::Opens) => {
-                    self.rest.push(self.cuda(|_| Truth::Yes));
-                    self.branch(self.block, &self.condition(&first.text, rest, next));
+                    self.open.push(Conditional { rest: self.cuda(|_| Truth::Yes), choice: None });
+                    self.branch(self.block, self.condition(first, rest, next));
                 }
                 Some(Turn::Alternates) => {
                     let parent = self.outline.blocks[self.block].parent;
-                    self.branch(parent, &self.condition(&first.text, rest, next));
+                    self.branch(parent, self.condition(first, rest, next));
                     if self.dialect == Dialect::Make {
                         // `else ifeq (…)` has one `endif` with the `ifeq` before.
                         return;
                     }
                 }
                 Some(Turn::Closes) => {
-                    self.rest.pop();
+                    self.open.pop();
                     self.block = self.outline.blocks[self.block].parent;
                 }
                 None if matches!(first.text.as_str(), "then" | "do" | "{") => {}
@@ -65,7 +83,11 @@ impl Reader<'_> {
             }
             words = rest;
         }
-        self.tested |= words.first().is_some_and(|word| matches!(word.text.as_str(), "[" | "[[" | "test"));
+        if let Some(first) = words.first().filter(|word| matches!(word.text.as_str(), "[" | "[[" | "test")) {
+            let choice = self.choice(first.range.start..command.range().end);
+            let holds = self.cuda(|_| Truth::Maybe);
+            self.tested = Some(Condition { holds, choice });
+        }
         if !words.is_empty() {
             self.statement(words);
         }
@@ -88,32 +110,51 @@ impl Reader<'_> {
         self.worlds.presence(|world| if world == World::Hip { Truth::No } else { holds(world) })
     }
 
-    /// Where a branch is taken if those before it are not. What most scripts decide by cannot be told; it may hold for
-    /// any toolkit.
-    fn condition(&self, keyword: &str, words: &[Word], next: Option<&Command>) -> Presence {
+    /// A branch is taken where it says so if those before it are not. What most scripts decide by cannot be told; it may
+    /// hold for any toolkit.
+    fn condition(&self, keyword: &Word, words: &[Word], next: Option<&Command>) -> Condition {
         // After `if A && B`, the next command is no `then`.
         let is_whole = next.and_then(|next| next.words.first()).is_some_and(|word| word.text == "then");
-        let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        match (keyword, condition::of_script(&words).filter(|_| is_whole)) {
-            ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => self.cuda(|_| Truth::Yes),
-            ("if" | "elif", Some(tokens)) => self.cuda(|world| condition::truth(&tokens, world)),
-            _ => self.cuda(|_| Truth::Maybe),
-        }
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        let (holds, choice) = match (keyword.text.as_str(), condition::of_script(&texts).filter(|_| is_whole))
+        {
+            ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => {
+                (self.cuda(|_| Truth::Yes), None)
+            }
+            ("if" | "elif", Some(tokens)) => (self.cuda(|world| condition::truth(&tokens, world)), None),
+            ("for" | "while" | "until", _) => (self.cuda(|_| Truth::Maybe), None),
+            _ => (self.cuda(|_| Truth::Maybe), self.choice(self.rest_of_line(keyword))),
+        };
+        Condition { holds, choice }
+    }
+
+    /// A condition that may choose an architecture.
+    fn choice(&self, range: Range<usize>) -> Option<Choice> {
+        Some(Choice::at(range, self.bytes)).filter(|choice| may_choose(&choice.condition))
+    }
+
+    /// From a keyword to the end of its line, or to a `;`: parentheses and `&&` make commands of their own.
+    fn rest_of_line(&self, keyword: &Word) -> Range<usize> {
+        let start = keyword.range.start;
+        let end = style::line_end(self.bytes, start);
+        start..memchr::memchr(b';', &self.bytes[start..end]).map_or(end, |at| start + at)
     }
 
     /// Opens a block for a branch of the innermost conditional.
-    fn branch(&mut self, parent: usize, condition: &Presence) {
-        let Some(rest) = self.rest.last_mut() else { return };
-        let taken = rest.and(condition);
-        *rest = rest.and(&condition.negated());
+    fn branch(&mut self, parent: usize, condition: Condition) {
+        let Some(open) = self.open.last_mut() else { return };
+        let taken = open.rest.and(&condition.holds);
+        open.rest = open.rest.and(&condition.holds.negated());
+        open.choice = condition.choice.or(open.choice.take());
         self.block = self.outline.block(parent, &taken, None);
+        self.outline.blocks[self.block].choice = open.choice.clone();
     }
 
     fn statement(&mut self, words: &[Word]) {
         let block = self.block;
-        if self.tested {
-            let perhaps = self.cuda(|_| Truth::Maybe);
-            self.block = self.outline.block(block, &perhaps, None);
+        if let Some(tested) = &self.tested {
+            self.block = self.outline.block(block, &tested.holds, None);
+            self.outline.blocks[self.block].choice = tested.choice.clone();
         }
         let value = match self.dialect {
             Dialect::Make => make_assignment(words),

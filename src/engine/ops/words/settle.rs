@@ -3,10 +3,11 @@
 
 use pep440_rs::Version;
 
-use crate::engine::arch::{Arch, Code, Gencode, Variant};
+use crate::engine::arch::{Arch, Code, Gencode};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::gencode::ArchWish;
 use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::ops::one_chip;
 use crate::engine::toolkit::Toolkit;
 
 /// What a list is settled for.
@@ -167,6 +168,10 @@ impl List<'_> {
     pub fn settle(&self, law: &Law<'_>, elsewhere: &dyn Fn(Code) -> Presence) -> Option<Settled> {
         let mut settling =
             Settling { list: self, law, settled: Settled::default(), kept: Vec::new(), lost_ptx: Vec::new() };
+        if let Some(why) = self.left_to_one_chip(law) {
+            let fates = vec![Fate::Stays; self.entries.len()];
+            return Some(Settled { fates, reported: vec![why], ..Settled::default() });
+        }
         self.entries.iter().for_each(|entry| settling.judge(entry));
         if self.single {
             settling.settle_single();
@@ -174,7 +179,6 @@ impl List<'_> {
             let mut wanted: Vec<Code> = law.wish.wanted().collect();
             wanted.sort_by_key(|code| Gencode::of(*code).order());
             wanted.dedup();
-            settling.leave_to_one_chip(&mut wanted);
             wanted.into_iter().for_each(|code| settling.want(code, &elsewhere(code)));
             settling.keep_ptx();
         }
@@ -182,6 +186,18 @@ impl List<'_> {
         let left = !settled.additions.is_empty() || settled.fates.iter().any(|fate| *fate != Fate::Goes);
         let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
         (left || may_vanish || self.entries.is_empty()).then_some(settled)
+    }
+
+    /// Why a list is left of which every entry is for one chip alone.
+    fn left_to_one_chip(&self, law: &Law<'_>) -> Option<String> {
+        let have: Vec<Code> = self.entries.iter().flat_map(Entry::codes).collect();
+        let given = |code: Code| {
+            let serving = self.entries.iter().filter(|entry| entry.codes().any(|own| own.serves(code)));
+            serving.fold(law.worlds.nowhere(), |all, entry| all.or(self.presence(entry)))
+        };
+        let asking = |code: Code| law.asking(code).and(&self.blocks[self.home]);
+        let missing = law.wish.wanted().filter(|code| !asking(*code).beyond(&given(*code)).is_empty());
+        one_chip::left(&have, &missing.collect::<Vec<_>>())
     }
 
     fn presence(&self, entry: &Entry) -> &Presence {
@@ -257,23 +273,6 @@ impl Settling<'_> {
     fn torch_refuses(&self, part: &Gencode) -> bool {
         let torch = self.law.torch.filter(|_| self.list.by_torch);
         torch.is_some_and(|torch| part.arches().any(|arch| !self.law.catalogue.torch_takes(torch, arch)))
-    }
-
-    /// A list of which every entry is for one chip alone says what its kernels are written for.
-    fn leave_to_one_chip(&mut self, wanted: &mut Vec<Code>) {
-        let mut codes = self.list.entries.iter().flat_map(Entry::codes).peekable();
-        let is_specific = |code: Code| code.arch().variant == Variant::Specific;
-        if !self.law.wish.only.is_empty() || codes.peek().is_none() || !codes.all(is_specific) {
-            return;
-        }
-        let missing =
-            wanted.iter().filter(|code| !self.law.asking(**code).beyond(&self.given(**code)).is_empty());
-        let names: Vec<String> = missing.map(Code::label).collect();
-        if !names.is_empty() {
-            let why = "every entry is for one chip alone (`a`), so the kernels are written for it";
-            self.settled.reported.push(format!("{} not added: {why}", names.join(" ")));
-        }
-        wanted.clear();
     }
 
     /// A flag with room for one: what stays and what is wanted must be one and the same.

@@ -337,7 +337,7 @@ fn ladders_of_scripts_are_read() {
 fn lists_of_kernels_are_reported() {
     let text = "set(CUDA_ARCHS \"9.0a\")\ncuda_archs_intersection(MARLIN_ARCHS \"8.0;8.6\" \"${CUDA_ARCHS}\")\nf(OTHER \"8.0\")\n";
     let told = outcome("CMakeLists.txt", text, "120");
-    assert!(told.contains("120 not added: every entry is for one chip alone"), "{told}");
+    assert!(told.contains("120 is not put there: compiled for sm_90a alone"), "{told}");
     assert!(
         told.contains("lists given to cuda_archs_intersection are left") && told.ends_with(": line 2"),
         "{told}"

@@ -20,11 +20,12 @@ pub struct RightFor {
 }
 
 impl RightFor {
-    /// As patch sets name it, where it is not all.
-    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
-        let cuda = self.cuda.iter().map(|range| format!("cuda {range}"));
-        let rocm = (!self.rocm).then(|| "not rocm".to_string());
-        cuda.chain(rocm).map(|text| ("right-for", text)).collect()
+    /// In words, where it is not all.
+    pub(super) fn parts(&self) -> Option<(&'static str, String)> {
+        let cuda = self.cuda.iter().map(|range| format!("CUDA {range}"));
+        let rocm = (!self.rocm).then(|| "not for ROCm".to_string());
+        let told = cuda.chain(rocm).collect::<Vec<_>>().join(", ");
+        (!told.is_empty()).then_some(("right-for", told))
     }
 }
 

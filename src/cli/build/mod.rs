@@ -13,12 +13,12 @@ use super::planned::{Planned, planned};
 use super::terminal::{Reply, Shown, Terminal};
 use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
-use crate::kernels::build::process::Stop;
 use crate::kernels::build::progress::Units;
 use crate::kernels::build::wheel;
 use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
 use crate::kernels::verify::Subject;
 use crate::kernels::{diagnose, probe};
+use crate::signals::Stop;
 use chosen::Chosen;
 use said::Told;
 

@@ -9,3 +9,4 @@ pub mod cli;
 pub mod deliver;
 pub mod engine;
 pub mod kernels;
+pub mod signals;

@@ -70,7 +70,7 @@ impl FolderError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Write { .. } => {
-                Some("see the change only: --dry-run, or write elsewhere: --into DIR".into())
+                Some("see the change only: --dry-run; or patch a copy of the folder".into())
             }
             Self::HalfWritten { reverse_patch, .. } => Some(format!("git apply {}", reverse_patch.display())),
             Self::NoStateFolder => Some("MAMBAPATCH_STATE=/some/folder".into()),

@@ -18,6 +18,7 @@ mod prepare;
 mod releases;
 mod search;
 pub mod target;
+pub mod temporary;
 pub mod tree_path;
 mod upstream;
 mod variables;

@@ -12,6 +12,7 @@ use super::error::CheckoutError;
 use super::folder::{self, Written};
 use super::git::{CommitBranch, CommitToMake, Committed, GitError, GitRepository, Import};
 use super::opened::{Store, Target};
+use super::temporary::Temporary;
 use crate::engine::tag::SourceVersion;
 
 /// How a checkout came to be.
@@ -32,6 +33,8 @@ pub struct Checkout {
     state: CheckoutState,
     git: Option<InGit>,
     reverse_patches: Option<PathBuf>,
+    /// Of a new one: the folders that were not there before, the innermost first.
+    absent: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -75,16 +78,27 @@ impl Target {
         if !is_free(&into).map_err(failed)? {
             return self.again(&into).ok_or(CheckoutError::IntoNotEmpty { into });
         }
-        let parent = into.parent().unwrap_or(Path::new(".")).to_path_buf();
-        fs::create_dir_all(&parent).map_err(failed)?;
-        let temporary =
-            tempfile::Builder::new().prefix(".mambapatch-").tempdir_in(&parent).map_err(failed)?;
+        let absent = absent(&into);
+        let made = self.make_in(&into).and_then(|()| self.made(into.clone(), CheckoutState::New));
+        match made {
+            Ok(checkout) => Ok(Checkout { absent, ..checkout }),
+            Err(error) => {
+                remove_new(&into, &absent);
+                Err(error)
+            }
+        }
+    }
+
+    fn make_in(&self, into: &Path) -> Result<(), CheckoutError> {
+        let failed = |cause| CheckoutError::Write { path: into.to_path_buf(), cause };
+        let parent = into.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(failed)?;
+        let temporary = Temporary::in_folder(parent).map_err(failed)?;
         let tree = temporary.path().join("tree");
         fs::create_dir(&tree).map_err(failed)?;
         self.fill(&tree)?;
         GitRepository::open(&tree, "v")?.mark_prepared(&self.state_id())?;
-        settle(&tree, &into).map_err(failed)?;
-        self.made(into, CheckoutState::New)
+        settle(&tree, into).map_err(failed)
     }
 
     fn in_place(&self, folder: &Path) -> Checkout {
@@ -98,7 +112,13 @@ impl Target {
             _ => None,
         };
         let reverse_patches = self.places.state.clone();
-        Checkout { folder: folder.into(), state: CheckoutState::InPlace, git, reverse_patches }
+        Checkout {
+            folder: folder.into(),
+            state: CheckoutState::InPlace,
+            git,
+            reverse_patches,
+            absent: Vec::new(),
+        }
     }
 
     fn fill(&self, tree: &Path) -> Result<(), CheckoutError> {
@@ -148,7 +168,7 @@ impl Target {
         };
         let git = InGit { repository: Rc::new(repository), base, below: String::new(), from_disk: false };
         let reverse_patches = self.places.state.clone();
-        Ok(Checkout { folder, state, git: Some(git), reverse_patches })
+        Ok(Checkout { folder, state, git: Some(git), reverse_patches, absent: Vec::new() })
     }
 
     /// The checkout that an earlier run made of the same target.
@@ -183,6 +203,13 @@ impl Checkout {
     /// The commit that a branch starts from.
     pub fn base(&self) -> Option<&str> {
         self.git.as_ref().map(|git| git.base.as_str())
+    }
+
+    /// Takes a new checkout away again; one that was there before stays.
+    pub fn take_back(&self) {
+        if self.state == CheckoutState::New {
+            remove_new(&self.folder, &self.absent);
+        }
     }
 
     /// Which of these files have changes that are not committed. In a plain folder none has.
@@ -261,6 +288,24 @@ fn settle(tree: &Path, into: &Path) -> io::Result<()> {
     let names = fs::read_dir(tree)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     let (git, files): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == ".git");
     files.iter().chain(&git).try_for_each(|name| fs::rename(tree.join(name), into.join(name)))
+}
+
+/// The folders of a path that are not there, the innermost first.
+fn absent(into: &Path) -> Vec<PathBuf> {
+    into.ancestors().take_while(|folder| !folder.exists()).map(Path::to_path_buf).collect()
+}
+
+/// Removes what was made: the folders that were not there before, or all that lies in one that was empty. Nothing can
+/// be done about what cannot be removed.
+fn remove_new(into: &Path, absent: &[PathBuf]) {
+    if absent.is_empty() {
+        for entry in fs::read_dir(into).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+    }
+    let _ = absent.first().map(fs::remove_dir_all);
+    absent.iter().skip(1).for_each(|folder| drop(fs::remove_dir(folder)));
 }
 
 /// Whether a folder is not there or empty; an error where no folder can be.

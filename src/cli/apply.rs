@@ -10,11 +10,12 @@ use super::planned::{Planned, asked, planned};
 use super::style::{GOOD, STRONG, paint};
 use super::terminal::Terminal;
 use super::{Answer, json as documents};
-use crate::checkout::{Checkout, CheckoutError, CommitToMake, InPlace, Origin};
+use crate::checkout::{Checkout, CheckoutError, CommitToMake, Committed, InPlace, Origin, Written};
 use crate::engine::arch::Code;
 use crate::engine::patchset::select::Request;
 use crate::engine::plan::PatchPlan;
 use crate::engine::tag::SourceVersion;
+use crate::signals::Held;
 
 /// What was written.
 pub enum Done {
@@ -27,14 +28,14 @@ pub enum Done {
         /// Where.
         checkout: Checkout,
         /// Which.
-        committed: crate::checkout::Committed,
+        committed: Committed,
     },
     /// Files were written in place.
     Files {
         /// Where.
         checkout: Checkout,
         /// Which.
-        written: crate::checkout::Written,
+        written: Written,
     },
 }
 
@@ -79,20 +80,44 @@ pub fn write(planned: &Planned<'_>, place: &PlaceArgs) -> Result<Done, Failure> 
     if place.dry_run {
         return Ok(Done::DryRun);
     }
+    // What is made is made whole, or nothing of it stays.
+    let held = Held::signals();
     let checkout = planned.target.prepare_checkout(place.into.as_deref())?;
+    match write_to(&checkout, planned, (place, &held)) {
+        Ok(Wrote::Branch(committed)) => Ok(Done::Branch { checkout, committed }),
+        Ok(Wrote::Files(written)) => Ok(Done::Files { checkout, written }),
+        Err(failure) => {
+            checkout.take_back();
+            Err(failure)
+        }
+    }
+}
+
+enum Wrote {
+    Branch(Committed),
+    Files(Written),
+}
+
+fn write_to(
+    checkout: &Checkout,
+    planned: &Planned<'_>,
+    (place, held): (&PlaceArgs, &Held),
+) -> Result<Wrote, Failure> {
+    if held.is_stopped() {
+        return Err(std::io::Error::from(std::io::ErrorKind::Interrupted).into());
+    }
+    let plan = planned.proved.plan();
     if place.no_commit || !checkout.is_git() {
         let files: Vec<(String, Vec<u8>)> =
             plan.diffs().into_iter().map(|file| (file.path, file.after)).collect();
         let reverse = planned.proved.reverse_diff();
         let how = InPlace { reverse_patch: &reverse, allow_dirty: place.allow_dirty };
-        let written = checkout.write_in_place(&files, how)?;
-        return Ok(Done::Files { checkout, written });
+        return Ok(Wrote::Files(checkout.write_in_place(&files, how)?));
     }
     let branch = place.branch.clone().unwrap_or_else(|| branch_name(planned));
     let changing = plan.patches.iter().filter(|patch| !patch.changes.is_empty());
     let commits: Vec<CommitToMake> = changing.map(|patch| commit(patch, planned)).collect();
-    let committed = checkout.commit(&branch, &commits)?;
-    Ok(Done::Branch { checkout, committed })
+    Ok(Wrote::Branch(checkout.commit(&branch, &commits)?))
 }
 
 /// `mambapatch/v2.2.4+sm120+cuda13.0`, parts present only.

@@ -8,10 +8,16 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::checkout::SourceChoice;
+use crate::checkout::git::{GitError, is_branch_name};
 use crate::engine::tag::Tag;
 use crate::engine::toolkit::Toolkit;
 
 pub use kernels::{BuildArgs, CompileArgs, DiagnoseArgs, DoctorArgs, InspectArgs, VerifyArgs};
+
+fn branch_name(typed: &str) -> Result<String, GitError> {
+    let branch = typed.to_string();
+    if is_branch_name(typed) { Ok(branch) } else { Err(GitError::BadBranch { branch }) }
+}
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -202,7 +208,7 @@ pub struct PlaceArgs {
     #[arg(long)]
     pub no_commit: bool,
     /// The name of the branch
-    #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_commit", value_parser = branch_name)]
     pub branch: Option<String>,
     /// Write files that have changes of yours too
     #[arg(long, requires = "no_commit")]
@@ -332,7 +338,7 @@ pub struct OfferArgs {
     #[arg(long)]
     pub signoff: bool,
     /// The name of the branch
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = branch_name)]
     pub branch: Option<String>,
     /// Push the branch to this address, path, or remote of the clone that --source names; nothing is overwritten there
     #[arg(long, value_name = "REMOTE")]
@@ -384,7 +390,7 @@ pub struct VendorAddArgs {
     #[arg(help_heading = "Where")]
     pub kind: VendorKind,
     /// The name of the branch [default: vendor/<upstream>]
-    #[arg(long, value_name = "NAME", help_heading = "Where")]
+    #[arg(long, value_name = "NAME", help_heading = "Where", value_parser = branch_name)]
     pub branch: Option<String>,
 }
 
@@ -404,7 +410,7 @@ pub struct VendorPlaceArgs {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// The name of the branch [default: the one that has a mambapatch.lock]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = branch_name)]
     pub branch: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::request::UnknownArch;
 use crate::checkout::CheckoutError;
-use crate::checkout::target::TargetError;
+use crate::checkout::target::{TargetError, nearest};
 use crate::deliver::DeliverError;
 use crate::engine::ops::{OpError, Site};
 use crate::engine::patchset::bind::BindError;
@@ -275,7 +275,7 @@ impl Failure {
                     "name the upstream, and the clone as its source: mamba-ssm --source {typed}"
                 ));
             }
-            Failure::Load(_) => "correct that file; mambapatch explain gpu-arch shows one that works",
+            Failure::Load(_) => "correct it there; every key is in the book, chapter Patch sets",
             Failure::PatchSets { .. } => "--patchsets DIR names a folder that holds SET/upstream.toml",
             Failure::Prove(error) => {
                 return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
@@ -290,10 +290,10 @@ impl Failure {
             Failure::TooLarge { path, .. } => {
                 return Some(format!("see what {path} is, or name a release: v2.2.4"));
             }
-            Failure::UnknownUpstream { known, .. } => return Some(format!("there are {}", known.join(", "))),
+            Failure::UnknownUpstream { name, known } => return Some(upstream_hint(name, known)),
             Failure::UnknownId { nearest, .. } => match nearest.first() {
                 Some(nearest) => return Some(format!("mambapatch explain {nearest}")),
-                None => "mambapatch list UPSTREAM shows the patches",
+                None => "see the patches of an upstream: mambapatch list UPSTREAM",
             },
             Failure::Place(error) => return Some(place_hint(error)),
             Failure::Verify(error) => verify_hint(error),
@@ -316,6 +316,21 @@ impl Failure {
             }
         };
         Some(hint.to_string())
+    }
+}
+
+/// The upstream that was meant.
+fn upstream_hint(name: &str, known: &[String]) -> String {
+    let has = |upstream: &str| known.iter().any(|id| id == upstream);
+    if name.contains(['/', '\\']) || name.starts_with(['.', '~']) {
+        return format!("for a folder: mambapatch check {name} --host");
+    }
+    if let Some((upstream, _)) = name.split_once('@').filter(|(upstream, _)| has(upstream)) {
+        return format!("all its releases are meant by its name alone: {upstream}");
+    }
+    match nearest(name, known.iter().map(String::as_str), 1).first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}", known.join(", ")),
     }
 }
 

@@ -7,14 +7,14 @@ use super::args::{Everywhere, MatrixArgs};
 use super::failure::Failure;
 use super::json as documents;
 use super::list::find;
-use super::planned::{asked, check_floor, infos, options};
+use super::planned::{asked, check_floor, infos, options, patch_sets};
 use super::standing::{Row, Standing, rows};
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
 use super::terminal::Terminal;
 use crate::checkout::Releases;
 use crate::engine::catalogue::Catalogue;
-use crate::engine::patchset::Upstream;
 use crate::engine::patchset::bind::Bound;
+use crate::engine::patchset::{PatchSets, Upstream};
 use crate::engine::tag::SourceVersion;
 
 /// Shows the matrix of an upstream.
@@ -23,11 +23,9 @@ pub fn matrix(
     everywhere: &Everywhere,
     terminal: &mut Terminal,
 ) -> Result<Answer, Failure> {
+    has_releases(&patch_sets(everywhere)?, &args.upstream)?;
     let asked = asked(&args.wish, everywhere, terminal)?;
     let upstream = find(&asked.sets, &args.upstream)?;
-    if upstream.project.is_none() {
-        return Err(Failure::NoReleases { set: upstream.id.clone() });
-    }
     check_floor(upstream, &asked.request)?;
     let infos = infos(&asked.sets);
     let info = infos.iter().find(|info| info.id == upstream.id);
@@ -47,6 +45,18 @@ pub fn matrix(
         terminal.show_long(&table(&patches, &rows))?;
     }
     Ok(Answer::Yes)
+}
+
+/// An upstream that is known and has releases, before anything else is asked.
+fn has_releases(sets: &PatchSets, name: &str) -> Result<(), Failure> {
+    match sets.upstream(name) {
+        Some(upstream) if upstream.project.is_some() => Ok(()),
+        Some(upstream) => Err(Failure::NoReleases { set: upstream.id.clone() }),
+        None => {
+            let known = infos(sets).into_iter().map(|info| info.id).collect();
+            Err(Failure::UnknownUpstream { name: name.to_string(), known })
+        }
+    }
 }
 
 /// Whether the patch set was tested on a release.

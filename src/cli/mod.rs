@@ -26,6 +26,7 @@ pub mod unknown;
 pub mod vendor;
 pub mod verify;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -61,7 +62,8 @@ pub fn run() -> ExitCode {
         Ok(Answer::CouldNot) => ExitCode::from(2),
         Ok(Answer::Stopped) => ExitCode::from(130),
         Err(failure) => {
-            let report = failure.report();
+            let mut report = failure.report();
+            report.hint = report.hint.map(|hint| with_patch_sets(hint, &cli.everywhere.patchsets));
             if terminal.is_json() {
                 // The error itself cannot be told otherwise; the exit code says it.
                 let _ = terminal.answer(json::text(&json::failure(&report)).as_bytes());
@@ -71,6 +73,16 @@ pub fn run() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// A hint that ends in a command which needs the private patch sets too, with them.
+fn with_patch_sets(hint: String, folders: &[PathBuf]) -> String {
+    const READING: [&str; 5] = ["explain", "list", "check", "apply", "vendor"];
+    let reads = hint
+        .rsplit_once("mambapatch ")
+        .is_some_and(|(_, command)| READING.contains(&command.split(' ').next().unwrap_or_default()));
+    let flags = folders.iter().map(|folder| format!(" --patchsets {}", next::quoted(folder)));
+    if reads { hint + &flags.collect::<String>() } else { hint }
 }
 
 fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {

@@ -1,5 +1,6 @@
 //! `verify`: imports an extension in the user's Python, and compares its kernels with their references.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -325,6 +326,7 @@ fn imported_text(verified: &Verified, verbose: bool) -> String {
             format!("{} more compiled files", verified.files.len() - named),
         ]);
     }
+    rows.extend(others(verified));
     text.push_str(&columns(&rows, "  "));
     match &verified.smoke {
         Smoke::Ran { checks, .. } => text.push_str(&checks_text(checks)),
@@ -337,6 +339,20 @@ fn imported_text(verified: &Verified, verbose: bool) -> String {
         }
     }
     text
+}
+
+/// Libraries for other releases of CUDA, by the runtime that they lack.
+fn others(verified: &Verified) -> Vec<Vec<String>> {
+    let mut lacking: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (file, lacks) in &verified.others {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        lacking.entry(lacks).or_default().push(name);
+    }
+    let row = |(lacks, names): (&str, Vec<String>)| {
+        let why = paint(DIM, &format!("for another CUDA: there is no {lacks}"));
+        vec![paint(DIM, "not loaded"), format!("{} {why}", names.join(", "))]
+    };
+    lacking.into_iter().map(row).collect()
 }
 
 fn title(verified: &Verified) -> String {
@@ -383,6 +399,7 @@ fn imported_document(verified: &Verified) -> Value {
         "gpu": verified.gpu,
         "modules": verified.modules.iter().map(module).collect::<Vec<_>>(),
         "files": verified.files,
+        "other-toolkits": verified.others.iter().map(|(file, lacks)| json!({ "file": file, "lacks": lacks })).collect::<Vec<_>>(),
         "not-run": why,
         "checks": checks.iter().map(|check| json!({
             "check": check.name,

@@ -9,6 +9,8 @@ use super::habit::Habit;
 use super::mail::{self, Place};
 use super::prose::{self, unwrapped, wrapped};
 use crate::checkout::git::{CommitBranch, CommitPatch, CommitToMake, GitRepository, Identity};
+use crate::checkout::temporary::Temporary;
+use crate::signals::Held;
 
 /// One patch as it is offered.
 #[derive(Debug, Clone, Default)]
@@ -242,7 +244,8 @@ impl Series {
         let parent =
             folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(failed)?;
-        let temporary = tempfile::Builder::new().prefix(".mambapatch-").tempdir_in(parent).map_err(failed)?;
+        let _held = Held::signals();
+        let temporary = Temporary::in_folder(parent).map_err(failed)?;
         let inside = temporary.path().join("series");
         fs::create_dir(&inside).map_err(failed)?;
         for (name, bytes) in &self.files {

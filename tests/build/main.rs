@@ -164,6 +164,23 @@ fn an_environment_that_cannot_build_is_refused() {
 }
 
 #[test]
+fn a_plan_is_shown_without_what_would_compile_it() {
+    let machine = Machine::new(GOOD);
+    let named = ["--dry-run", "--cuda", "13.0", "--torch", "2.11"];
+    let shown = ["it cannot be compiled here: ", "nothing was written and nothing compiled"];
+    let run = machine.build(&["--dry-run"]);
+    machine.without("torch", "2.11.0");
+    let without = machine.build(&named);
+    without.ends(0, &[&shown[..], &["PyTorch is not installed in"]].concat());
+    assert!(!run.out.is_empty() && run.out == without.out, "{}{}", run.out, without.out);
+    machine.build(&named[..3]).ends(2, &["PyTorch is not installed in"]);
+    machine.build(&["--dry-run"]).ends(2, &["PyTorch is not installed in"]);
+    machine.build(&named[1..]).ends(2, &["PyTorch is not installed in"]);
+    machine.without("pip", "25.0");
+    machine.build(&named).ends(0, &shown);
+}
+
+#[test]
 fn a_failing_build_is_explained() {
     let machine = Machine::new(
         "print(\"nvcc fatal   : Unsupported gpu architecture 'compute_53'\", file=sys.stderr)\nsys.exit(1)\n",

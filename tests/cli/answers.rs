@@ -40,9 +40,18 @@ fn the_matrix_of_an_upstream() {
     let run = from_index.run_without_trace(&["matrix", "mamba-ssm", "--add-arch", "120"]).exits(0);
     run.shows(&["v2.2.4        needed", "v2.2.6        there"]).says(&["so source distributions are used"]);
     world.run_without_trace(&["matrix", "mamba-ssm"]).fails(&["nothing was asked for", "--host"]);
-    world
-        .run_without_trace(&["matrix", "mamba", "--add-arch", "120"])
-        .fails(&["no upstream `mamba`", "mamba-ssm"]);
+    for (name, hint) in [
+        ("mamba", "did you mean mamba-ssm?"),
+        ("nosuch", "there are causal-conv1d, mamba-ssm"),
+        ("causal-conv1d@v1.4.0", "all its releases are meant by its name alone: causal-conv1d"),
+        ("./mamba", "for a folder: mambapatch check ./mamba --host"),
+    ] {
+        for more in [&["--add-arch", "120"][..], &[]] {
+            let run = world.run_without_trace(&[&["matrix", name], more].concat());
+            run.fails(&[&format!("there is no upstream `{name}`"), &format!("hint: {hint}\n")]);
+        }
+    }
+    world.run_without_trace(&["matrix", "any-extension"]).fails(&["knows no releases"]);
 }
 
 #[test]

@@ -130,9 +130,22 @@ fn a_branch_of_a_name() {
         .says(&["error: the branch `mine` exists and holds something else", "hint: --branch NAME"]);
     for bad in ["bad..name", "", "a b", "-x", "@{x}"] {
         let branch = format!("--branch={bad}");
-        let run =
-            world.run_without_trace(&["apply", "v2.2.4", "--add-arch", "121", "--into", "deep/er", &branch]);
-        run.exits(2).says(&["error: ", "hint: --branch NAME"]);
+        for into in ["deep/er", "new/er"] {
+            let run =
+                world.run_without_trace(&["apply", "v2.2.4", "--add-arch", "121", "--into", into, &branch]);
+            run.fails(&[&format!("`{bad}` is no valid name for a branch")]);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_committed_leaves_no_checkout() {
+    let world = World::without_git();
+    std::fs::create_dir(world.path("work/empty")).expect("folder");
+    for into in ["new", "far/below/new", "empty"] {
+        // The branch of the import itself.
+        let run = world.run_without_trace(&release(&["--into", into, "--branch", "main"])).exits(2);
+        run.says(&["error: the branch `main` exists and holds something else"]);
     }
 }
 

@@ -11,5 +11,7 @@ mod private;
 mod refused;
 mod setups;
 mod sources;
+#[cfg(unix)]
+mod stopped;
 mod unknown;
 mod world;

@@ -54,6 +54,19 @@ fn a_new_upstream_from_end_to_end() {
 }
 
 #[test]
+fn hints_name_the_folder_of_the_sets() {
+    let world = tiny(&format!("{REWRITE}expect = \"2\"\n"));
+    let run = world.run_without_trace(&with_sets(&["check", "./tiny", "--patch", "call"]));
+    let hint = run.err.lines().find_map(|line| line.strip_prefix("hint: mambapatch ")).expect("a hint");
+    assert_eq!(hint, "explain tiny/call/rewrite --patchsets ../sets");
+    let typed: Vec<&str> = hint.split(' ').collect();
+    world.run(&typed).exits(0).shows(&["tiny/call/rewrite"]);
+    world
+        .run(&with_sets(&["explain", "cal"]))
+        .fails(&["hint: mambapatch explain call --patchsets ../sets\n"]);
+}
+
+#[test]
 fn a_release_of_a_new_upstream() {
     let world = tiny(REWRITE);
     world.checkout("mirrors/tiny-ext", &[("setup.py", SETUP.as_bytes())]);

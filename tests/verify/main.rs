@@ -190,6 +190,57 @@ fn a_module_that_hides_the_error_of_its_file_hides_it_not_here() {
     place.run(&["knn"]).says(2, &["cannot load", "knn/_C.so", "undefined symbol: nowhere"]);
 }
 
+/// A library that is linked with a runtime of CUDA which is not there.
+fn library(path: &Path, runtime: &str, source: &str) {
+    let folder = path.parent().expect("a folder");
+    let (stub, code) = (folder.join(runtime), folder.join("library.c"));
+    let compile = |out: &Path, text: &str, more: &[&std::ffi::OsStr]| {
+        write(&code, text);
+        let soname = format!("-Wl,-soname,{}", out.file_name().expect("a name").to_string_lossy());
+        let mut command = Command::new("cc");
+        command.args(["-shared", "-fPIC", "-w", &soname, "-o"]).arg(out).arg(&code).args(more);
+        assert!(command.status().expect("cc").success());
+    };
+    compile(&stub, "void cudaFree(void) {}", &[]);
+    compile(path, source, &[stub.as_os_str()]);
+    [stub, code].iter().for_each(|file| fs::remove_file(file).expect("a file"));
+}
+
+#[test]
+fn a_library_for_another_toolkit_is_told_and_fails_nothing() {
+    const CODE: &str = "extern void cudaFree(void); void run(void) { cudaFree(); }";
+    let place = Place::new();
+    place.put("bits/__init__.py", "");
+    library(&place.site.join("bits/libbits_cuda118.so"), "libcudart.so.11.0", CODE);
+    library(&place.site.join("bits/libbits_cuda117_nocublaslt.so"), "libcudart.so.11.0", CODE);
+    let told = [
+        "bits: Python 3.",
+        "libbits_cuda117_nocublaslt.so, libbits_cuda118.so",
+        "there is no libcudart.so.11.0",
+    ];
+    place.run(&["bits"]).says(0, &told);
+    let (code, document) = place.json(&["bits"]);
+    assert_eq!(
+        (code, &document["other-toolkits"][1]["lacks"]),
+        (0, &"libcudart.so.11.0".into()),
+        "{document}"
+    );
+    place
+        .run(&[place.site.join("bits/libbits_cuda118.so").to_str().expect("UTF-8")])
+        .says(2, &["cannot load"]);
+    // What is not for another toolkit by its name, is a module, or is for the toolkit of PyTorch, must load.
+    let refused = |name: &str, code: &str| {
+        let file = place.site.join("bits").join(name);
+        library(&file, "libcudart.so.11.0", code);
+        place.run(&["bits"]).says(2, &["cannot load", name, "libcudart.so.11.0", "cause:"]);
+        fs::remove_file(file).expect("a file");
+    };
+    refused("libbits.so", CODE);
+    refused("lib_cuda118.so", &format!("{CODE} void PyInit_lib_cuda118(void) {{}}"));
+    place.put("torch/__init__.py", &format!("{NO_GPU}class version:\n    cuda = '11.8'\n"));
+    place.run(&["bits"]).says(2, &["cannot load", "libcudart.so.11.0"]);
+}
+
 #[test]
 fn a_file_for_another_python_is_told() {
     let place = Place::new();

@@ -84,7 +84,7 @@ pub enum GitError {
         branch: String,
     },
     /// No valid name for a branch.
-    #[error("`{branch}` is no valid name for a branch")]
+    #[error("`{branch}` is no valid name for a branch: no blanks, no `..`, and none of `~^:?*[`")]
     BadBranch {
         /// The name.
         branch: String,
@@ -111,7 +111,9 @@ impl GitError {
             }
             Self::CheckedOut { .. } => Some("go to another branch first: git switch -".into()),
             Self::Busy { path, .. } => Some(format!("see git -C {} status", path.display())),
-            Self::Write { .. } => Some("write into another folder: --into DIR".into()),
+            Self::Write { .. } => {
+                Some("see that it can be written, and that its disk has room: df -h".into())
+            }
             Self::Filtered { .. } => Some("--no-commit".into()),
             Self::NoCommit { .. } => Some("--no-commit".into()),
             Self::Read { path, .. } => Some(format!("git -C {} fsck", path.display())),

@@ -83,6 +83,11 @@ impl std::fmt::Debug for GitRepository {
     }
 }
 
+/// Whether git takes this as the name of a branch.
+pub fn is_branch_name(name: &str) -> bool {
+    git2::Reference::is_valid_name(&format!("refs/heads/{name}")) && !name.starts_with('-')
+}
+
 impl GitRepository {
     /// Opens the repository at exactly this folder. `tag_prefix` stands before the version in its tags' names.
     pub fn open(path: &Path, tag_prefix: &str) -> Result<Self, GitError> {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::super::cache::sha256;
 use super::super::http::without_credentials;
+use super::super::temporary::Temporary;
 use super::super::upstream::UpstreamInfo;
 use super::super::variables::Variables;
 
@@ -141,7 +142,7 @@ pub fn clone_bare(place: ClonePlace<'_>) -> Result<(), RemoteError> {
     let parent = place.folder.parent().ok_or(RemoteError::NoCache)?;
     let failed = |cause| RemoteError::Cache { path: parent.into(), cause };
     fs::create_dir_all(parent).map_err(failed)?;
-    let temporary = tempfile::Builder::new().prefix(".clone-").tempdir_in(parent).map_err(failed)?;
+    let temporary = Temporary::in_folder(parent).map_err(failed)?;
     let inside = temporary.path().join("repo");
     let mut command = git(place.variables);
     command.args(["clone", "--bare", "--quiet", "--no-local", "--template=", "--", place.url]).arg(&inside);

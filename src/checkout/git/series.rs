@@ -89,7 +89,7 @@ impl GitRepository {
     /// Makes a branch, or moves it from the commit where it was seen. One that is checked out is left alone.
     pub fn point(&self, branch: &str, to: &str, from: Option<&str>) -> Result<(), GitError> {
         let name = format!("refs/heads/{branch}");
-        if !git2::Reference::is_valid_name(&name) || branch.starts_with('-') {
+        if !super::is_branch_name(branch) {
             return Err(GitError::BadBranch { branch: branch.into() });
         }
         let to = self.oid(to)?;

@@ -56,7 +56,7 @@ impl GitRepository {
     /// changes of its own is refused, as is a branch of that name with other content.
     pub fn commit_branch(&self, order: CommitBranch<'_>) -> Result<Committed, GitError> {
         let name = format!("refs/heads/{}", order.branch);
-        if !git2::Reference::is_valid_name(&name) || order.branch.starts_with('-') {
+        if !super::is_branch_name(order.branch) {
             return Err(GitError::BadBranch { branch: order.branch.into() });
         }
         let checkout = order.checkout && !self.is_bare();

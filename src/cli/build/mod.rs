@@ -9,30 +9,43 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::apply::{self, Done};
 use super::args::{BuildArgs, Everywhere};
 use super::failure::Failure;
-use super::planned::{Planned, planned};
+use super::planned::{Planned, asked, planned};
 use super::terminal::{Reply, Shown, Terminal};
 use super::{Answer, diagnose as diagnosis, diff, verify};
 use crate::checkout::{Checkout, Progress, Variables};
-use crate::kernels::build::process::Stop;
 use crate::kernels::build::progress::Units;
 use crate::kernels::build::wheel;
 use crate::kernels::build::{Approval, BuildError, Built, Order, compile, install};
 use crate::kernels::verify::Subject;
 use crate::kernels::{diagnose, probe};
+use crate::signals::Stop;
 use chosen::Chosen;
 use said::Told;
 
 /// Patches and compiles a target.
 pub fn build(args: &BuildArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
     terminal.progress(Progress::Step("asking this machine".to_string()));
-    let machine = chosen::ask(&args.plan.wish)?;
+    let machine = match chosen::ask(&args.plan.wish) {
+        Err(Failure::Build { error, .. }) if is_plan_alone(args) => {
+            let asked = asked(&args.plan.wish, everywhere, terminal)?;
+            let planned = planned(&args.plan, everywhere, &asked, terminal)?;
+            apply::refuse_into_of_local(&planned, &args.place)?;
+            return show_alone(&planned, &error, terminal);
+        }
+        machine => machine?,
+    };
     let asked = machine.asked(everywhere)?;
     let planned = planned(&args.plan, everywhere, &asked, terminal)?;
     apply::refuse_into_of_local(&planned, &args.place)?;
     if planned.bound.upstream.project.is_some() && !planned.target.carries_kernels() {
         return Err(Failure::NoKernels { label: planned.target.label.clone() });
     }
-    let chosen = machine.chosen(&planned, &args.compile)?;
+    let chosen = match machine.chosen(&planned, &args.compile) {
+        Err(Failure::Build { error, .. }) if is_plan_alone(args) => {
+            return show_alone(&planned, &error, terminal);
+        }
+        chosen => chosen?,
+    };
     let shown = diff::show(&planned, terminal)?;
     if planned.proved.plan().is_empty() {
         terminal.note(&format!("nothing is patched: {}", planned.nothing()));
@@ -50,6 +63,21 @@ pub fn build(args: &BuildArgs, everywhere: &Everywhere, terminal: &mut Terminal)
         }
         None => Ok(Answer::No),
     }
+}
+
+/// Whether only the plan is to be shown, and all that it depends on was typed.
+fn is_plan_alone(args: &BuildArgs) -> bool {
+    let wish = &args.plan.wish;
+    let speaks = [&wish.add_arch, &wish.drop_arch, &wish.only_arch].iter().any(|arches| !arches.is_empty());
+    args.place.dry_run && speaks && !wish.cuda.is_empty() && wish.torch.is_some()
+}
+
+/// Shows the plan on a machine that cannot compile it.
+fn show_alone(planned: &Planned<'_>, lacks: &BuildError, terminal: &mut Terminal) -> Result<Answer, Failure> {
+    diff::show(planned, terminal)?;
+    terminal.note(&format!("it cannot be compiled here: {lacks}"));
+    terminal.note("nothing was written and nothing compiled (--dry-run)");
+    Ok(Answer::Yes)
 }
 
 fn approve(

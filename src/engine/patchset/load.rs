@@ -425,10 +425,11 @@ impl At<'_> {
         });
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
         let find = self.patterns("find", language, &spec.find)?;
-        if let Some(name) = spec.conditions.keys().find(|name| !find.iter().any(|pattern| pattern.has(name)))
-        {
+        let inside = self.patterns("inside", language, &spec.inside)?;
+        let is_spoken_of = |name: &&String| find.iter().chain(&inside).any(|pattern| pattern.has(name));
+        if let Some(name) = spec.conditions.keys().find(|name| !is_spoken_of(name)) {
             let key = format!("where.{name}");
-            return Err(self.wrong(&key, format!("no pattern of `find` speaks of `${name}`")));
+            return Err(self.wrong(&key, format!("no pattern of `find` or `inside` speaks of `${name}`")));
         }
         let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
@@ -436,7 +437,7 @@ impl At<'_> {
             find,
             replace: replace.transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,
-            inside: self.patterns("inside", language, &spec.inside)?,
+            inside,
             not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
             unless: self.patterns("unless", language, &spec.unless)?,
             beside: self.patterns("beside", language, &spec.beside)?,

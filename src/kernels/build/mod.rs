@@ -20,8 +20,9 @@ use std::time::Instant;
 pub use error::BuildError;
 
 use crate::engine::arch::Code;
+use crate::signals::Stop;
 use environment::PythonEnvironment;
-use process::{Ended, Stop, run};
+use process::{Ended, run};
 use progress::{Count, Units};
 use room::Room;
 use toolkit::CudaHome;

@@ -6,12 +6,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, Write};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use process_wrap::std::{ChildWrapper, CommandWrap};
+
+use crate::signals::Stop;
 
 /// How long the compilers have to end by themselves.
 const GRACE: Duration = Duration::from_secs(5);
@@ -21,50 +21,6 @@ const BEAT: Duration = Duration::from_millis(100);
 const REST: Duration = Duration::from_secs(2);
 /// A longer line is cut: no compiler command is that long.
 const LINE: u64 = 1 << 20;
-
-/// Whether someone wants the build to stop: by Ctrl-C, or a signal that ends programs.
-#[derive(Debug, Default)]
-pub struct Stop {
-    wanted: Arc<AtomicBool>,
-    over: Arc<AtomicBool>,
-}
-
-impl Stop {
-    /// Until this value goes away these signals do not end this process, but are asked for here. One that is ignored
-    /// (`nohup`) stays so.
-    pub fn listen() -> io::Result<Self> {
-        use signal_hook::consts::{SIGINT, SIGTERM};
-        let stop = Self::default();
-        #[cfg(unix)]
-        let signals = [SIGINT, SIGTERM, signal_hook::consts::SIGHUP];
-        #[cfg(not(unix))]
-        let signals = [SIGINT, SIGTERM];
-        for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
-            signal_hook::flag::register_conditional_default(signal, stop.over.clone())?;
-            signal_hook::flag::register(signal, stop.wanted.clone())?;
-        }
-        Ok(stop)
-    }
-
-    /// Whether it is to stop.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// `SigIgn` of /proc/self/status: a bit for each signal.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
-}
 
 /// How a build ended.
 #[derive(Debug)]
@@ -241,14 +197,16 @@ mod tests {
         let mut hear = |line: &str| {
             lines.push(line.trim_end().to_string());
             // As if someone pressed Ctrl-C there.
-            stop.wanted.fetch_or(line.starts_with("stop"), Ordering::Relaxed);
+            if line.starts_with("stop") {
+                stop.ask();
+            }
         };
         let ended = run(shell(text), &mut log, stop, &mut hear).expect("run");
         (ended, lines)
     }
 
     fn quiet() -> Stop {
-        Stop::default()
+        Stop::listen().expect("signals")
     }
 
     #[test]

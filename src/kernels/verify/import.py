@@ -20,6 +20,12 @@ import traceback
 SUFFIXES = importlib.machinery.EXTENSION_SUFFIXES
 COMPILED = re.compile(r"\.(so|pyd)$")
 FOR_ANOTHER = re.compile(r"\.(cpython-(\d)(\d+)|cp(\d)(\d+)|pypy[^.]*)-[^.]*\.(so|pyd)$")
+# One library for each release of CUDA, and what they are linked with.
+RELEASE = re.compile(r"^lib.*cu(?:da)?[-_]?(\d\d)\.?\d[^/]*\.so$")
+RUNTIME = re.compile(
+    r"^(lib(?:cudart|cublas\w*|cudnn\w*|cufft\w*|curand|cusolver\w*|cusparse\w*|nvrtc|nvJitLink)\.so[\w.]*): cannot open"
+)
+toolkit = []  # the major of PyTorch's CUDA
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -34,8 +40,21 @@ def told(kind, name, work):
     try:
         say(kind=kind, name=name, **(work() or {}))
     except BaseException as raised:
+        lacks = lacking(name, raised) if kind == "file" else None
+        if lacks:
+            say(kind="other", name=name, lacks=lacks)
+            return
         traceback.print_exc()
         say(kind=kind, name=name, error=f"{type(raised).__name__}: {raised}")
+
+
+def lacking(path, raised):
+    """The runtime of another toolkit that a library is for, by its name; modules are for this one."""
+    name, lacks = RELEASE.search(os.path.basename(path)), RUNTIME.search(str(raised))
+    if not name or not lacks or name.group(1) in toolkit:
+        return None
+    with open(path, "rb") as file:
+        return None if b"PyInit_" in file.read() else lacks.group(1)
 
 
 def found(name):
@@ -148,6 +167,7 @@ def pytorch():
     """PyTorch and its GPU. What belongs to PyTorch is loaded by this, as it is in every program that uses it."""
     import torch
 
+    toolkit.append(str(getattr(getattr(torch, "version", None), "cuda", None)).partition(".")[0])
     answer = {"version": str(torch.__version__), "gpu": None}
     if torch.cuda.is_available():
         answer["gpu"] = torch.cuda.get_device_name()

@@ -63,6 +63,8 @@ pub struct Verified {
     pub modules: Vec<(String, Option<PathBuf>)>,
     /// Compiled files that were loaded.
     pub files: Vec<PathBuf>,
+    /// Libraries for other releases of CUDA, each with the runtime that it lacks here.
+    pub others: Vec<(PathBuf, String)>,
     /// What became of the smoke test.
     pub smoke: Smoke,
 }
@@ -176,6 +178,7 @@ struct Line {
     gpu: Option<String>,
     release: Option<String>,
     modules: Vec<String>,
+    lacks: Option<String>,
 }
 
 /// Imports a subject, loads its compiled files, and runs its smoke test where there is a GPU. `step` is told what begins.
@@ -214,6 +217,11 @@ fn import(subject: &Subject, session: &Session) -> Result<Verified, VerifyError>
         return Err(refused(what.unwrap_or_else(|| subject.name.clone()), false, error, ended));
     }
     let verified = summed(subject, lines);
+    if let (true, true, Some((file, lacks))) =
+        (verified.modules.is_empty(), verified.files.is_empty(), verified.others.first())
+    {
+        return Err(refused(file.display().to_string(), true, format!("{lacks} is not there"), ended));
+    }
     if verified.modules.is_empty() && verified.files.is_empty() {
         let (name, python) = (subject.name.clone(), subject.python.clone());
         return Err(VerifyError::NotInstalled { name, python });
@@ -234,6 +242,7 @@ fn summed(subject: &Subject, lines: Vec<Line>) -> Verified {
         gpu: None,
         modules: Vec::new(),
         files: Vec::new(),
+        others: Vec::new(),
         smoke: Smoke::None,
     };
     for line in lines {
@@ -248,6 +257,7 @@ fn summed(subject: &Subject, lines: Vec<Line>) -> Verified {
                 verified.modules.push((line.name, line.file));
             }
             "file" => verified.files.push(PathBuf::from(line.name)),
+            "other" => verified.others.push((PathBuf::from(line.name), line.lacks.unwrap_or_default())),
             _ => {}
         }
     }

@@ -320,8 +320,9 @@ impl RewriteOp {
 
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
     fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
-        let inside = ranges(&self.inside, parsed);
-        let not_inside = ranges(&self.not_inside, parsed);
+        let holds_for = |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
+        let inside = ranges(&self.inside, parsed, holds_for);
+        let not_inside = ranges(&self.not_inside, parsed, |_| true);
         let within =
             |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
         let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();
@@ -332,7 +333,7 @@ impl RewriteOp {
         matches.retain(|(found, _)| {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
-                && self.conditions.iter().all(|condition| condition.holds(found, parsed))
+                && holds_for(found)
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
         matches.dedup_by(|(one, _), (other, _)| one.range == other.range && one.bindings == other.bindings);
@@ -439,8 +440,14 @@ fn first_of(patterns: &[Pattern], parsed: &Parsed) -> Option<Match> {
     patterns.iter().find_map(|pattern| pattern.find_all(parsed).into_iter().next())
 }
 
-fn ranges(patterns: &[Pattern], parsed: &Parsed) -> Vec<Range<usize>> {
-    patterns.iter().flat_map(|pattern| pattern.find_all(parsed)).map(|found| found.range).collect()
+/// The metavariable that alone counts of what something lies in, where a pattern speaks of it.
+const HERE: &str = "HERE";
+
+/// What the patterns match, or what `$HERE` stands for in them.
+fn ranges(patterns: &[Pattern], parsed: &Parsed, counts: impl Fn(&Match) -> bool) -> Vec<Range<usize>> {
+    let found = patterns.iter().flat_map(|pattern| pattern.find_all(parsed));
+    let range = |found: Match| found.bindings.get(HERE).map_or(found.range, |here| here.range.clone());
+    found.filter(|found| counts(found)).map(range).collect()
 }
 
 #[cfg(test)]

@@ -183,7 +183,12 @@ impl List<'_> {
             settling.keep_ptx();
         }
         let settled = settling.settled;
-        let left = !settled.additions.is_empty() || settled.fates.iter().any(|fate| *fate != Fate::Goes);
+        let is_dead = |entry: &Entry| self.presence(entry).is_dead(law.worlds, law.cuda);
+        let mut alive =
+            self.entries.iter().zip(&settled.fates).filter(|(entry, _)| !is_dead(entry)).peekable();
+        let left = !settled.additions.is_empty()
+            || alive.peek().is_none()
+            || alive.any(|(_, fate)| *fate != Fate::Goes);
         let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
         (left || may_vanish || self.entries.is_empty()).then_some(settled)
     }
@@ -231,7 +236,12 @@ struct Settling<'a> {
 impl Settling<'_> {
     /// Decides what becomes of an entry.
     fn judge(&mut self, entry: &Entry) {
-        let kept: Vec<Gencode> = entry.parts.iter().filter_map(|part| self.judge_part(part, entry)).collect();
+        let is_dead = self.list.presence(entry).is_dead(self.law.worlds, self.law.cuda);
+        let parts = entry.parts.iter();
+        let kept: Vec<Gencode> = match is_dead {
+            true => entry.parts.clone(),
+            false => parts.filter_map(|part| self.judge_part(part, entry)).collect(),
+        };
         let fate = match kept.as_slice() {
             [] if !entry.parts.is_empty() => Fate::Goes,
             kept if *kept == entry.parts => Fate::Stays,

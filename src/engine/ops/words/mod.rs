@@ -83,7 +83,7 @@ impl WordsOp {
             whole.sites.extend(plan.sites);
             how.extend(plan.how);
             reported.extend(plan.reported);
-            reported.extend(file.strays(&self.what));
+            reported.extend(file.strays(&self.what, &law));
             if !plan.edits.is_empty() {
                 whole.edits.insert(path.to_string(), plan.edits);
             }

@@ -62,6 +62,8 @@ pub struct List<'a> {
     pub ptx: Ptx,
     /// Whether it has room for one entry only: `-arch=sm_90`.
     pub single: bool,
+    /// Whether nothing else can stand there: the value of a variable.
+    pub is_one: bool,
     /// Whether PyTorch checks it.
     pub by_torch: bool,
     /// Whether it is a whole value, which must not become empty.
@@ -294,10 +296,14 @@ impl Settling<'_> {
         if missing.is_empty() {
             return;
         }
-        if !parts.is_empty() {
+        if !parts.is_empty() || (self.list.is_one && missing.len() > 1) {
             let names = missing.iter().map(Code::label).collect::<Vec<_>>().join(" ");
             let what = "the flag has room for one architecture";
             self.settled.reported.push(format!("{what}: `--only-arch {names}` replaces it"));
+            if parts.is_empty() {
+                self.settled.fates.fill(Fate::Stays);
+                self.settled.dropped.clear();
+            }
             return;
         }
         parts.extend(missing.iter().map(|code| Gencode::of(*code)));

@@ -353,7 +353,7 @@ impl Op {
             Op::Gencode(op) => plan_gencode(op, sources, aim),
             Op::AnyGencode(op) => op.plan(sources, aim),
             Op::Words(op) => op.plan(sources, aim),
-            Op::WordsRewrite(op) => op.plan(sources),
+            Op::WordsRewrite(op) => op.plan(sources, aim),
             Op::Insert(op) => op.plan(sources),
         }
     }

@@ -62,6 +62,18 @@ impl Worlds {
         Self(toolkits.into_iter().map(World::Cuda).chain([World::Hip]).collect())
     }
 
+    /// All toolkits that a condition may tell apart, those of long ago and those to come too.
+    pub fn ever(catalogue: &Catalogue) -> Self {
+        let known = catalogue.toolkits().iter().map(|row| row.version);
+        Self::of((1..=99).map(|major| Toolkit::new(major, 0)).chain(known))
+    }
+
+    /// The toolkits among them.
+    pub fn toolkits(&self) -> Vec<Toolkit> {
+        let toolkit = |world| if let World::Cuda(toolkit) = world { Some(toolkit) } else { None };
+        self.iter().filter_map(toolkit).collect()
+    }
+
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = World> + '_ {
         self.0.iter().copied()
@@ -191,6 +203,14 @@ impl Presence {
     /// Whether no toolkit gets there.
     pub fn no_toolkit(&self) -> bool {
         self.cuda().iter().all(|truth| *truth == Truth::No)
+    }
+
+    /// Whether none of the given toolkits gets there; where none is given, no toolkit at all.
+    pub fn is_dead(&self, worlds: &Worlds, given: &[Toolkit]) -> bool {
+        worlds.iter().zip(&self.0).all(|(world, truth)| match world {
+            World::Cuda(toolkit) => *truth == Truth::No || !(given.is_empty() || given.contains(&toolkit)),
+            World::Hip => true,
+        })
     }
 
     /// Whether the toolkit decides, and nothing else.

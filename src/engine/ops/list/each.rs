@@ -20,7 +20,7 @@ pub fn filled_strings<'t>(parsed: &'t Parsed, marks: &[String]) -> Vec<(Node<'t>
 }
 
 /// Whether a string is only said to a person.
-fn is_told(string: Node<'_>, parsed: &Parsed) -> bool {
+pub(super) fn is_told(string: Node<'_>, parsed: &Parsed) -> bool {
     const TELLING: [&str; 9] =
         ["print", "warn", "warning", "info", "debug", "error", "exception", "write", "exit"];
     ancestors(string).take_while(|outer| !outer.kind().ends_with("block")).any(|outer| match outer.kind() {

@@ -212,6 +212,11 @@ impl Element {
         self.flag.as_ref().map_or(&[], |flag| &flag.gencode.codes)
     }
 
+    /// Whether it is an option with its value: `-gencode arch=…`.
+    pub fn is_option(&self) -> bool {
+        self.flag.is_some() && self.text.starts_with('-')
+    }
+
     /// The element with another value.
     pub fn spelt(&self, gencode: &Gencode) -> String {
         let Some(flag) = &self.flag else { return self.text.clone() };

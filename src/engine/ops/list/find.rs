@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::each::filled_strings;
+use super::each::{filled_strings, is_told};
 use super::element::{Element, Spelling, Token};
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
-use crate::engine::arch::{Code, parse_codes};
+use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::ops::Aim;
 use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::guard::Evaluation;
@@ -72,7 +72,13 @@ pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFi
     for node in descendants_holding(parsed.root(), &offsets) {
         let tokens = match node.kind() {
             "list" | "tuple" | "set" if !is_compared(node) => items(node, parsed),
-            "string" if is_command_line(node, parsed) => words(node, parsed, &[' ', '\t']),
+            "string" if is_command_line(node, parsed) || is_cut(node, parsed) => {
+                words(node, parsed, &[' ', '\t', '\n', '\r'])
+            }
+            "string" => {
+                found.reported.extend(file.uncut(node, spellings));
+                continue;
+            }
             _ => continue,
         };
         let elements = Element::read_all(&tokens, &parsed.bytes, spellings);
@@ -230,6 +236,32 @@ impl<'a> File<'a> {
             .then(|| format!("line {line} joins {text} to another list: add what that list needs"))
     }
 
+    /// Flags in one string of which nothing tells how it becomes words, where they are not as they should be.
+    fn uncut(&self, node: Node<'_>, spellings: &[Spelling]) -> Option<String> {
+        let elements = Element::read_all(
+            &words(node, self.parsed, &[' ', '\t', '\n', '\r']),
+            &self.parsed.bytes,
+            spellings,
+        );
+        let codes: Vec<Code> = elements.iter().flat_map(|element| element.codes()).copied().collect();
+        let is_item = node.parent().is_some_and(|parent| matches!(parent.kind(), "list" | "tuple" | "set"));
+        let is_text = node.parent().is_some_and(|parent| parent.kind() == "expression_statement");
+        if codes.is_empty() || (is_item && elements.len() == 1) || is_text || is_told(node, self.parsed) {
+            return None;
+        }
+        let (wish, toolchain) = (self.aim.wish, self.aim.toolchain);
+        let takes = |code: &Code| {
+            let gencode = Gencode::of(*code);
+            toolchain.cuda.iter().all(|toolkit| toolchain.catalogue.takes(*toolkit, &gencode))
+        };
+        let is_right = codes.iter().all(|code| wish.keeps(*code) && takes(code))
+            && wish.wanted().all(|wanted| codes.iter().any(|code| code.serves(wanted)));
+        let line = line_of(&self.parsed.bytes, node.start_byte());
+        let text = self.parsed.text(node);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!is_right).then(|| format!("line {line}: nothing tells how {text} becomes flags: change it by hand"))
+    }
+
     /// A list of plain architectures.
     fn bare(&self, node: Node<'_>, reader: Reader) -> Holder {
         self.holder(node, self.bare_elements(node), reader)
@@ -361,6 +393,45 @@ fn is_adding(parent: Node<'_>) -> bool {
     };
     parent.kind() == "augmented_assignment"
         || (parent.kind() == "argument_list" && parent.parent().is_some_and(is_method))
+}
+
+/// Whether a string is cut into words: `"…".split()`, `shlex.split("…")`, or under the name that it is assigned.
+fn is_cut(node: Node<'_>, parsed: &Parsed) -> bool {
+    let is_whole = |outer: &Node<'_>| outer.kind() == "parenthesized_expression";
+    let Some(parent) = ancestors(node).find(|outer| !is_whole(outer)) else { return false };
+    match parent.kind() {
+        "attribute" => is_split(parent, parsed),
+        "argument_list" => parent.parent().is_some_and(|call| is_shell_split(call, parsed)),
+        "assignment" => parent.child_by_field_name("left").is_some_and(|left| {
+            let name = parsed.text(left);
+            let offsets = parsed.offsets_of(&name);
+            descendants_holding(parsed.root(), &offsets).any(|outer| match outer.kind() {
+                "attribute" => {
+                    let object = outer.child_by_field_name("object");
+                    object.is_some_and(|object| parsed.text(object) == name) && is_split(outer, parsed)
+                }
+                "call" => {
+                    is_shell_split(outer, parsed)
+                        && arguments(outer).first().is_some_and(|first| parsed.text(*first) == name)
+                }
+                _ => false,
+            })
+        }),
+        _ => false,
+    }
+}
+
+fn is_split(attribute: Node<'_>, parsed: &Parsed) -> bool {
+    let is_it = |node: Node<'_>| parsed.text(node) == "split";
+    let call = attribute.parent().filter(|outer| outer.kind() == "call");
+    attribute.child_by_field_name("attribute").is_some_and(is_it)
+        && call.is_some_and(|call| {
+            arguments(call).is_empty() || parsed.text(arguments(call)[0]).trim_matches(['"', '\'']) == " "
+        })
+}
+
+fn is_shell_split(call: Node<'_>, parsed: &Parsed) -> bool {
+    call.child_by_field_name("function").is_some_and(|function| parsed.text(function) == "shlex.split")
 }
 
 /// Whether a string is a command line of nvcc that is run, or kept under a name.

@@ -202,6 +202,7 @@ impl Written<'_> {
         let gaps: Vec<&[u8]> = pairs.filter(|gap| !gap.contains(&b'#')).collect();
         let plain = gaps.iter().rfind(|gap| !gap.contains(&b'\n')).or(gaps.last());
         let fallback: &[u8] = match self.container.kind {
+            ContainerKind::Words if self.elements.iter().any(Element::is_option) => b" ",
             ContainerKind::Words => b";",
             ContainerKind::Items | ContainerKind::Tuple => b", ",
         };

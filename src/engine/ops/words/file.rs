@@ -8,7 +8,7 @@ use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
 use super::{Lists, Names};
-use crate::engine::arch::{Code, parse_codes};
+use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::{Edits, Overlap};
 use crate::engine::ops::Site;
@@ -72,6 +72,26 @@ fn emptied(place: &str, law: &Law<'_>) -> String {
             format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and "))
         }
     }
+}
+
+/// What a person should do about flags that CMake's own function makes of architectures.
+fn selected_instead(variable: &str, have: &[Code], law: &Law<'_>) -> Option<String> {
+    let missing = law.wish.wanted().filter(|code| !have.iter().any(|own| own.serves(*code)));
+    let flags: Vec<String> = missing.map(|code| format!("-gencode {}", Gencode::of(code))).collect();
+    let takes = |code: &Code, cuda: &Toolkit| law.catalogue.takes(*cuda, &Gencode::of(*code));
+    let refused = have.iter().filter(|code| law.cuda.iter().any(|cuda| !takes(code, cuda)));
+    let refused: Vec<Code> = refused.copied().collect();
+    let command = match law.wish.only.is_empty() {
+        true => format!("behind it, list(APPEND {variable} {})", flags.join(" ")),
+        false => format!("instead of it, set({variable} {})", flags.join(" ")),
+    };
+    let phrases = [
+        (!flags.is_empty(), command),
+        (!refused.is_empty(), format!("the given CUDA refuses {}: take it out", labels(refused))),
+    ];
+    let said: Vec<String> =
+        phrases.into_iter().filter(|(is_said, _)| *is_said).map(|(_, text)| text).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// Whether a text names an architecture as flags do.
@@ -147,11 +167,28 @@ impl<'a> BuildFile<'a> {
     }
 
     /// What was seen and is left.
-    pub fn strays(&self, what: &Lists) -> Vec<String> {
+    pub fn strays(&self, what: &Lists, law: &Law<'_>) -> Vec<String> {
         match what {
             Lists::Flags => self.stray_flags(),
-            Lists::Named(_) => self.lists_of_kernels(),
+            Lists::Named(_) => [self.selected(law), self.lists_of_kernels()].concat(),
         }
+    }
+
+    /// What is given to the function of CMake's FindCUDA that makes flags of architectures. It reads `8.6` and names up
+    /// to Ampere, and stops at `12.0`.
+    fn selected(&self, law: &Law<'_>) -> Vec<String> {
+        let calls = self.outline.sequences.iter().filter(|one| {
+            one.name.is_none() && one.holder.is_none() && one.owner == "cuda_select_nvcc_arch_flags"
+        });
+        let told = |call: &Sequence| {
+            let (first, values) = call.words.split_first()?;
+            let codes = values.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default());
+            let advice = selected_instead(&first.text, &codes.collect::<Vec<_>>(), law)?;
+            let line = line_of(self.bytes, call.command.start);
+            let what = "cuda_select_nvcc_arch_flags of CMake knows no architecture after Ampere";
+            Some(format!("{} line {line}: {what}: {advice}", self.path))
+        };
+        calls.filter_map(told).collect()
     }
 
     /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.

@@ -134,13 +134,15 @@ impl Group {
         let own = || self.items.iter().map(|at| &items[*at]);
         let entry =
             |item: &Item| Entry { parts: item.parts.clone(), block: outline.sequences[item.sequence].block };
-        let single =
-            matches!(own().next(), Some(Item { spelling: Spelling::Arch(_), .. })) && self.items.len() == 1;
+        let first = own().next().map(|item| &item.spelling).filter(|_| self.items.len() == 1);
+        let (is_flag, is_one) =
+            (matches!(first, Some(Spelling::Arch(_))), matches!(first, Some(Spelling::Value(..))));
+        let single = is_flag || is_one;
         let ptx = if single { Ptx::Implied } else { ptx(own(), outline.is_cmake) };
         let guards = self.guards(outline, items);
         let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
         let is_value = own().any(|item| outline.sequences[item.sequence].resets);
-        List { entries, blocks, home, guards, ptx, single, by_torch, is_value }
+        List { entries, blocks, home, guards, ptx, single, is_one, by_torch, is_value }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.

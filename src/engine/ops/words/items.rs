@@ -26,6 +26,8 @@ pub enum Spelling {
     Gencode(Range<usize>),
     /// `-arch=sm_90`; the bytes of the value.
     Arch(Range<usize>),
+    /// The one value of a variable that flags are made of: `ARCH ?= sm_70` behind `-arch=$(ARCH)`; its bytes.
+    Value(Range<usize>, Notation),
     /// An element of a list.
     Element(Notation),
     /// A word of a list that is no architecture, such as `${OTHERS}`.
@@ -67,7 +69,60 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
             word += length;
         }
     }
+    let read = |item: &Item| items.iter().any(|other| other.sequence == item.sequence);
+    let values: Vec<Item> = values(outline).into_iter().filter(|item| !read(item)).collect();
+    items.extend(values);
+    items.sort_by_key(|item| (item.sequence, item.words.start));
     items
+}
+
+/// The variables of which a flag takes its architecture, and that have one value in the file.
+fn values(outline: &Outline) -> Vec<Item> {
+    let all = || outline.sequences.iter().filter(|one| !is_printed(one, outline));
+    let asked: Vec<(String, bool)> = all().flat_map(|one| referred(&one.words)).collect();
+    let value = |(at, sequence): (usize, &Sequence)| {
+        let [word] = sequence.words.as_slice() else { return None };
+        let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty())?;
+        let is_number = asked.iter().find(|(asked, _)| asked == name).map(|(_, is_number)| *is_number)?;
+        // `${ARCH:-sm_70}`: unless it was given.
+        let default = word.text.strip_prefix("${").and_then(|text| text.strip_prefix(name.as_str()));
+        let default = default.and_then(|text| text.strip_prefix(":-")?.strip_suffix('}'));
+        let text = default.unwrap_or(&word.text);
+        let (notation, code) = match is_number {
+            true => (Notation::Number, Code::Sass(text.parse().ok()?)),
+            false => (Notation::Prefixed, text.parse::<Code>().ok()?),
+        };
+        let end = word.range.end - usize::from(default.is_some());
+        let spelling = Spelling::Value(end - text.len()..end, notation);
+        Some(Item { sequence: at, words: 0..1, parts: vec![Gencode::of(code)], spelling })
+    };
+    outline.sequences.iter().enumerate().filter_map(value).collect()
+}
+
+/// The variables that stand where words name an architecture, and whether they hold its number alone: `-arch=$(ARCH)`,
+/// `-arch ${ARCH}`, `code=sm_$(SM)`.
+fn referred(words: &[Word]) -> Vec<(String, bool)> {
+    let places = [("arch=", false), ("architecture=", false), ("sm_", true), ("compute_", true)];
+    let within = |word: &Word| -> Vec<(String, bool)> {
+        let behind = |(mark, is_number): (&str, bool)| {
+            let rests = word.text.split(mark).skip(1);
+            rests.filter_map(|rest| Some((variable(rest)?, is_number))).collect::<Vec<_>>()
+        };
+        places.into_iter().flat_map(behind).collect()
+    };
+    let pairs =
+        words.windows(2).filter(|pair| matches!(pair[0].text.as_str(), "-arch" | "--gpu-architecture"));
+    let apart = pairs.filter_map(|pair| Some((variable(&pair[1].text)?, false)));
+    words.iter().flat_map(within).chain(apart).collect()
+}
+
+/// The variable that a text begins with: `$(ARCH)`, `${ARCH}`, `$ARCH`.
+fn variable(text: &str) -> Option<String> {
+    let rest = text.strip_prefix('$')?;
+    let inner = rest.strip_prefix(['(', '{']).unwrap_or(rest);
+    let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
+    let is_whole = inner.len() == rest.len() || inner[end..].starts_with([')', '}']);
+    (end > 0 && is_whole).then(|| inner[..end].to_string())
 }
 
 /// Whether a command only prints what it holds.

@@ -20,6 +20,7 @@ use crate::engine::source::Sources;
 use crate::engine::syntax::Language;
 use crate::engine::toolkit::Toolkit;
 use file::BuildFile;
+use outline::Outline;
 use settle::Law;
 
 /// Lists of architectures that are written as words.
@@ -82,7 +83,7 @@ impl WordsOp {
             whole.sites.extend(plan.sites);
             how.extend(plan.how);
             reported.extend(plan.reported);
-            reported.extend(file.strays(&self.what));
+            reported.extend(file.strays(&self.what, &law));
             if !plan.edits.is_empty() {
                 whole.edits.insert(path.to_string(), plan.edits);
             }
@@ -108,12 +109,8 @@ impl WordsOp {
         if is_hidden(path) || !may_hold(bytes) {
             return Ok(None);
         }
-        let outline = match parse(sources, path)? {
-            Some(parsed) if parsed.language == Language::Cmake => cmake::read(parsed, law.worlds),
-            Some(_) => return Ok(None),
-            None => script::read(path, bytes, law.worlds),
-        };
-        Ok(Some(BuildFile::new((path, bytes), outline, &self.what, law.catalogue)))
+        let outline = outline(sources, (path, bytes), law.worlds)?;
+        Ok(outline.map(|outline| BuildFile::new((path, bytes), outline, &self.what, law.catalogue)))
     }
 
     /// What a file gives each toolkit.
@@ -130,6 +127,19 @@ impl WordsOp {
         let given = |toolkit: &Toolkit| file.iter().flat_map(|file| file.given(*toolkit, &law)).collect();
         toolkits.iter().map(given).collect()
     }
+}
+
+/// What a file of words says; nothing for one of a language that is none.
+fn outline(
+    sources: &Sources,
+    (path, bytes): (&str, &[u8]),
+    worlds: &Worlds,
+) -> Result<Option<Outline>, OpError> {
+    Ok(match parse(sources, path)? {
+        Some(parsed) if parsed.language == Language::Cmake => Some(cmake::read(parsed, worlds)),
+        Some(_) => None,
+        None => Some(script::read(path, bytes, worlds)),
+    })
 }
 
 /// Whether a file lies in a folder of some service, such as `.github`: it builds elsewhere, for others.

@@ -6,6 +6,7 @@ use super::items::Item;
 use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
 use crate::engine::syntax::words::{Word, inside};
+use crate::engine::toolkit::Toolkit;
 
 /// A build file, read.
 #[derive(Debug, Clone)]
@@ -93,6 +94,13 @@ impl Outline {
         let mut others = sequence.words.iter().enumerate().filter(|(at, _)| !item.words.contains(at));
         let outer = sequence.holder.map_or(1, |(holder, _)| self.sequences[holder].words.len());
         !sequence.resets && outer == 1 && others.all(|(_, word)| sequence.is_itself(word))
+    }
+
+    /// The commands that some toolkit gets to, but none of the given ones.
+    pub fn dead(&self, worlds: &Worlds, given: &[Toolkit]) -> Vec<Range<usize>> {
+        let is_dead = |presence: &Presence| presence.is_dead(worlds, given) && !presence.no_toolkit();
+        let dead = self.sequences.iter().filter(|one| is_dead(&self.blocks[one.block].presence));
+        dead.map(|one| one.command.clone()).collect()
     }
 
     /// Whether a block is another one or lies in it.

@@ -67,6 +67,7 @@ impl<'a> Pen<'a> {
                 [Gencode { codes, .. }] if codes.len() == 1 => (value.clone(), codes[0].to_string()),
                 parts => (self.range_of(item), gencode_flags(parts)),
             }),
+            Spelling::Value(value, notation) => Some((value.clone(), notation.write(parts, " "))),
             Spelling::Element(notation) => {
                 let separator = self.separator(item);
                 Some((self.inner_range(item), notation.write(parts, &separator)))
@@ -147,7 +148,7 @@ impl<'a> Pen<'a> {
                 let quote = String::from_utf8_lossy(&self.bytes[whole.start..inner.start]);
                 format!("{quote}{}{quote}", self.notation(*notation, parts).write(parts, ";"))
             }
-            Spelling::Arch(_) | Spelling::Other => gencode_flags(parts),
+            Spelling::Arch(_) | Spelling::Value(..) | Spelling::Other => gencode_flags(parts),
         }
     }
 

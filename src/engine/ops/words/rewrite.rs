@@ -10,7 +10,8 @@ use super::is_hidden;
 use super::items::prints;
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::ops::files::Files;
-use crate::engine::ops::{OpError, OpPlan, Outcome, Site, parse};
+use crate::engine::ops::gencode::worlds::Worlds;
+use crate::engine::ops::{Aim, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::source::Sources;
 use crate::engine::syntax::Language;
 use crate::engine::syntax::words::{Dialect, Word, commands, inside};
@@ -93,8 +94,8 @@ fn fits(
         Piece::Variable(name) => *name,
     };
     let known = values.get(name).cloned();
-    let ends = text.char_indices().skip(1).map(|(at, _)| at).chain([text.len()]);
-    let found = ends.filter(|end| *end > 0).any(|end| {
+    let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let found = ends.any(|end| {
         let (value, behind) = text.split_at(end);
         let is_same = known.as_ref().is_none_or(|known| known == value);
         if name != "_" {
@@ -158,12 +159,16 @@ impl WordsRewrite {
     }
 
     /// What the op does to these sources.
-    pub fn plan(&self, sources: &Sources) -> Result<OpPlan, OpError> {
+    pub fn plan(&self, sources: &Sources, aim: Aim<'_>) -> Result<OpPlan, OpError> {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: "no place is left".to_string() });
         for (path, bytes) in self.files.of(sources).filter(|(path, _)| !is_hidden(path)) {
             let mut edits = Edits::new();
             let lists = word_lists(sources, path, bytes)?;
-            for found in lists.iter().flat_map(|words| self.matches(words)) {
+            let found: Vec<Found<'_>> = lists.iter().flat_map(|words| self.matches(words)).collect();
+            let dead = if found.is_empty() { Vec::new() } else { dead(sources, (path, bytes), aim)? };
+            let is_dead =
+                |one: &Found<'_>| dead.iter().any(|range| range.contains(&one.words[0].range.start));
+            for found in found.into_iter().filter(|found| !is_dead(found)) {
                 let new = self.edits(&found, bytes);
                 if self.replace.is_none() || new.iter().any(|edit| !edits.iter().any(|other| other == edit)) {
                     plan.sites.push(Site::of(path, bytes, found.words[0].range.start));
@@ -196,8 +201,10 @@ impl WordsRewrite {
 
     /// The places in a list of words.
     fn matches<'a>(&'a self, words: &'a [Word]) -> impl Iterator<Item = Found<'a>> {
-        let holds =
-            |name: &str, value: &str| self.conditions.get(name).is_none_or(|regex| regex.is_match(value));
+        // It stands for nothing only where its condition says so.
+        let holds = |name: &str, value: &str| {
+            self.conditions.get(name).map_or(!value.is_empty(), |regex| regex.is_match(value))
+        };
         (0..words.len())
             .filter_map(move |at| self.find.iter().find_map(|phrase| phrase.at(&words[at..], &holds)))
     }
@@ -232,6 +239,19 @@ fn fill(word: &str, values: &BTreeMap<String, String>) -> String {
     metavariables(word).map(piece).collect()
 }
 
+/// The commands of branches that no toolkit in question takes.
+fn dead(
+    sources: &Sources,
+    file: (&str, &[u8]),
+    Aim { toolchain, .. }: Aim<'_>,
+) -> Result<Vec<Range<usize>>, OpError> {
+    let worlds = Worlds::ever(toolchain.catalogue);
+    let accepted = Worlds::new(toolchain.catalogue, toolchain.floor, &[]).toolkits();
+    let given = if toolchain.cuda.is_empty() { &accepted } else { toolchain.cuda };
+    let outline = super::outline(sources, file, &worlds)?;
+    Ok(outline.map(|outline| outline.dead(&worlds, given)).unwrap_or_default())
+}
+
 /// All words of a file: those of a command, those within a string; of commands that only print, none.
 fn word_lists(sources: &Sources, path: &str, bytes: &[u8]) -> Result<Vec<Vec<Word>>, OpError> {
     let lists = match parse(sources, path)? {
@@ -254,20 +274,35 @@ fn word_lists(sources: &Sources, path: &str, bytes: &[u8]) -> Result<Vec<Vec<Wor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::catalogue::Catalogue;
+    use crate::engine::environment::Environment;
+    use crate::engine::ops::gencode::{ArchWish, Toolchain};
+    use crate::engine::syntax::Passes;
+    use crate::engine::toolkit::Toolkit;
 
     fn rewritten(path: &str, text: &str, find: &str, replace: &str) -> String {
+        let wish = ArchWish::default();
+        let toolchain = Toolchain {
+            catalogue: Catalogue::shipped(),
+            floor: Toolkit::new(11, 0),
+            cuda: &[Toolkit::new(13, 0)],
+        };
+        let (passes, earlier) = (Passes::of(&Environment::default(), toolchain.catalogue), BTreeMap::new());
+        let aim = Aim { wish: &wish, toolchain, torch: None, passes: &passes, earlier: &earlier };
         let op = WordsRewrite {
             files: Files::new(&["**/*".to_string()]).expect("glob"),
             find: find.split('|').map(|text| Phrase::new(text).expect(text)).collect(),
             replace: Some(replace.to_string()),
-            conditions: [("OLD".to_string(), Regex::new("^(11|14)$").expect("regex"))].into(),
+            conditions: [("OLD", "^(11|14)$"), ("A", "^(.*,)?$"), ("B", "^(,.*)?$")]
+                .map(|(name, regex)| (name.to_string(), Regex::new(regex).expect(regex)))
+                .into(),
             advice: None,
         };
         let mut sources: Sources = [(path, text.as_bytes())].into_iter().collect();
-        let plan = op.plan(&sources).expect("plan");
+        let plan = op.plan(&sources, aim).expect("plan");
         let new = plan.edits.get(path).map_or(text.as_bytes().to_vec(), |edits| edits.apply(text.as_bytes()));
         sources.insert(path, new.clone());
-        assert!(op.plan(&sources).expect("plan").edits.is_empty());
+        assert!(op.plan(&sources, aim).expect("plan").edits.is_empty());
         String::from_utf8(new).expect("utf-8")
     }
 
@@ -301,6 +336,24 @@ mod tests {
             rewritten("CMakeLists.txt", text, "CMAKE_CXX_STANDARD $OLD", "CMAKE_CXX_STANDARD 17"),
             wanted.replace("\"17\"", "\"11\"")
         );
+    }
+
+    #[test]
+    fn a_metavariable_may_stand_for_nothing_where_its_condition_says_so() {
+        let text = "F = -std=c++14 -fPIC,-std=c++11 -std=c++14,-O2 x-std=c++14\n";
+        let wanted = "F = -std=c++17 -fPIC,-std=c++17 -std=c++17,-O2 x-std=c++14\n";
+        assert_eq!(rewritten("Makefile", text, "$A-std=c++$OLD$B", "$A-std=c++17$B"), wanted);
+    }
+
+    #[test]
+    fn branches_that_no_given_toolkit_takes_stay() {
+        let text = "if(CUDA_VERSION VERSION_LESS 11.0)\n  set(F \"-std=c++11 -O2\")\nelseif(USE_HIP)\n  \
+                    set(F -std=c++11)\nelseif(CMAKE_VERSION VERSION_LESS 3.8)\n  set(F -std=c++11)\nendif()\n";
+        let wanted = text.replace("F -std=c++11", "F -std=c++17");
+        assert_eq!(rewritten("CMakeLists.txt", text, "-std=c++$OLD", "-std=c++17"), wanted);
+        let text = "if [ $CUDA_MAJOR -lt 11 ]; then\nF=-std=c++11\nelse\nF=-std=c++11\nfi\n";
+        let wanted = "if [ $CUDA_MAJOR -lt 11 ]; then\nF=-std=c++11\nelse\nF=-std=c++17\nfi\n";
+        assert_eq!(rewritten("a.sh", text, "F=-std=c++$OLD", "F=-std=c++17"), wanted);
     }
 
     #[test]

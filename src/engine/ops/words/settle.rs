@@ -62,6 +62,8 @@ pub struct List<'a> {
     pub ptx: Ptx,
     /// Whether it has room for one entry only: `-arch=sm_90`.
     pub single: bool,
+    /// Whether nothing else can stand there: the value of a variable.
+    pub is_one: bool,
     /// Whether PyTorch checks it.
     pub by_torch: bool,
     /// Whether it is a whole value, which must not become empty.
@@ -183,7 +185,12 @@ impl List<'_> {
             settling.keep_ptx();
         }
         let settled = settling.settled;
-        let left = !settled.additions.is_empty() || settled.fates.iter().any(|fate| *fate != Fate::Goes);
+        let is_dead = |entry: &Entry| self.presence(entry).is_dead(law.worlds, law.cuda);
+        let mut alive =
+            self.entries.iter().zip(&settled.fates).filter(|(entry, _)| !is_dead(entry)).peekable();
+        let left = !settled.additions.is_empty()
+            || alive.peek().is_none()
+            || alive.any(|(_, fate)| *fate != Fate::Goes);
         let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
         (left || may_vanish || self.entries.is_empty()).then_some(settled)
     }
@@ -231,7 +238,12 @@ struct Settling<'a> {
 impl Settling<'_> {
     /// Decides what becomes of an entry.
     fn judge(&mut self, entry: &Entry) {
-        let kept: Vec<Gencode> = entry.parts.iter().filter_map(|part| self.judge_part(part, entry)).collect();
+        let is_dead = self.list.presence(entry).is_dead(self.law.worlds, self.law.cuda);
+        let parts = entry.parts.iter();
+        let kept: Vec<Gencode> = match is_dead {
+            true => entry.parts.clone(),
+            false => parts.filter_map(|part| self.judge_part(part, entry)).collect(),
+        };
         let fate = match kept.as_slice() {
             [] if !entry.parts.is_empty() => Fate::Goes,
             kept if *kept == entry.parts => Fate::Stays,
@@ -284,10 +296,14 @@ impl Settling<'_> {
         if missing.is_empty() {
             return;
         }
-        if !parts.is_empty() {
+        if !parts.is_empty() || (self.list.is_one && missing.len() > 1) {
             let names = missing.iter().map(Code::label).collect::<Vec<_>>().join(" ");
             let what = "the flag has room for one architecture";
             self.settled.reported.push(format!("{what}: `--only-arch {names}` replaces it"));
+            if parts.is_empty() {
+                self.settled.fates.fill(Fate::Stays);
+                self.settled.dropped.clear();
+            }
             return;
         }
         parts.extend(missing.iter().map(|code| Gencode::of(*code)));

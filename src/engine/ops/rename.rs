@@ -87,8 +87,8 @@ impl RenameOp {
             census: name.census(bytes),
             dead: DeadCode::of(bytes, passes),
         };
-        let holding: Vec<_> = sources.iter().filter(holds).collect();
-        holding.into_par_iter().map(count).collect()
+        let all: Vec<_> = sources.iter().collect();
+        all.into_par_iter().filter(holds).map(count).collect()
     }
 
     /// The code that it speaks of.

@@ -70,7 +70,10 @@ impl Files {
         let set = |anywhere: bool| {
             let mut set = GlobSetBuilder::new();
             for glob in globs.iter().filter(|glob| glob.starts_with("**") == anywhere) {
-                set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
+                // By the endings alone no pattern has to be compiled, nor tried on each path.
+                for glob in if anywhere { alternatives(glob) } else { vec![glob.clone()] } {
+                    set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
+                }
             }
             set.build()
         };
@@ -116,6 +119,20 @@ impl Files {
 impl fmt::Display for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.globs.join(", ").fmt(f)
+    }
+}
+
+/// The globs without braces that one stands for: `**/*.{cu,cuh}` is `**/*.cu` and `**/*.cuh`. Braces in braces stay.
+fn alternatives(glob: &str) -> Vec<String> {
+    let braces = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    match braces {
+        Some((before, (inner, after)))
+            if !inner.contains(['{', '[', '\\']) && !before.contains(['[', '\\']) =>
+        {
+            let each = inner.split(',').map(|one| format!("{before}{one}{after}"));
+            each.flat_map(|glob| alternatives(&glob)).collect()
+        }
+        _ => vec![glob.to_string()],
     }
 }
 
@@ -182,6 +199,17 @@ mod tests {
             assert_eq!(everywhere.skipped(foreign), Some(folder));
         }
         assert_eq!(everywhere.skipped("third_party/glm/glm.py"), None);
+    }
+
+    #[test]
+    fn braces_are_alternatives_wherever_they_stand() {
+        let all = files(&["**/*.{cu,cuh}", "**/{a,b{c,d}}.{h,hpp}", "csrc/{x,y}.cpp", "**/[{]*.{c,d}"]);
+        for within in ["a.cu", "x/b.cuh", "x/a.h", "bd.hpp", "csrc/y.cpp", "{x.c", "{.d"] {
+            assert!(all.contains(within), "{within}");
+        }
+        for without in ["a.cux", "cu", "x/b.h", "x/csrc/y.cpp", "csrc/z.cpp", "x.c"] {
+            assert!(!all.contains(without), "{without}");
+        }
     }
 
     #[test]

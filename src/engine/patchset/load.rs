@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
@@ -177,7 +178,9 @@ impl Texts {
     }
 
     fn patches(&self, set: &str, names: &[String], user: &str) -> Result<Vec<Patch>, LoadError> {
-        names.iter().map(|name| self.patch(set, name, user)).collect()
+        let read: Vec<_> = names.par_iter().map(|name| self.patch(set, name, user)).collect();
+        // Of several faults the first is told, whichever was found first.
+        read.into_iter().collect()
     }
 
     fn patch(&self, set: &str, name: &str, user: &str) -> Result<Patch, LoadError> {

@@ -2,11 +2,14 @@
 //!
 //! Symbolic links are neither followed nor replaced: a patch must not reach out of the folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use rayon::prelude::*;
 
 use super::tree_path::{self, BadPath};
 use super::whole::Kind;
@@ -117,15 +120,20 @@ fn is_foreign(name: &str, path: &Path) -> bool {
 
 /// The wanted ones of `paths`, read; a file that is gone by now is an error.
 pub fn read(root: &Path, paths: &[String], wanted: &dyn Fn(&str) -> bool) -> Result<Sources, FolderError> {
+    let wanted: Vec<&String> = paths.iter().filter(|path| wanted(path)).collect();
+    let folders: BTreeSet<&str> = wanted.iter().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
+    let links: Vec<&str> = folders.into_iter().filter(|folder| is_behind_link(root, folder)).collect();
     let read = |path: &&String| {
         let full = root.join(path);
-        refuse_links(root, path)?;
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        refuse_link(&full, path, links.contains(&folder))?;
         match fs::read(&full) {
-            Ok(bytes) => Ok(((*path).clone(), bytes)),
+            Ok(bytes) => Ok(((*path).clone(), Arc::from(bytes))),
             Err(cause) => Err(FolderError::Read { path: full, cause }),
         }
     };
-    paths.iter().filter(|path| wanted(path)).map(|path| read(&path)).collect()
+    let read: Vec<(String, Arc<[u8]>)> = wanted.par_iter().map(read).collect::<Result<_, _>>()?;
+    Ok(read.into_iter().collect())
 }
 
 /// The bytes of one file, unless a link stands at it or above it.
@@ -248,18 +256,26 @@ impl<'a> Change<'a> {
 
 /// Refuses a path with a symbolic link in it, or with something at its end that is no regular file.
 fn refuse_links(root: &Path, path: &str) -> Result<(), FolderError> {
-    let refused = |what| Err(FolderError::NotAFile { path: path.to_string(), what });
-    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    for end in ends {
-        let Ok(metadata) = fs::symlink_metadata(root.join(&path[..end])) else { return Ok(()) };
-        if metadata.is_symlink() {
-            return refused("a symbolic link stands there");
-        }
-        if end == path.len() && !metadata.is_file() {
-            return refused("no regular file stands there");
-        }
-    }
-    Ok(())
+    let behind_link = path.rsplit_once('/').is_some_and(|(folder, _)| is_behind_link(root, folder));
+    refuse_link(&root.join(path), path, behind_link)
+}
+
+/// Whether a folder, or one above it, is a symbolic link.
+fn is_behind_link(root: &Path, folder: &str) -> bool {
+    let mut ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+    ends.any(|end| root.join(&folder[..end]).is_symlink())
+}
+
+/// Refuses what stands at a path, unless it is a regular file or nothing.
+fn refuse_link(full: &Path, path: &str, behind_link: bool) -> Result<(), FolderError> {
+    let found = fs::symlink_metadata(full).ok();
+    let what = match found {
+        _ if behind_link => "a symbolic link stands there",
+        Some(found) if found.is_symlink() => "a symbolic link stands there",
+        Some(found) if !found.is_file() => "no regular file stands there",
+        _ => return Ok(()),
+    };
+    Err(FolderError::NotAFile { path: path.to_string(), what })
 }
 
 type Rename = dyn Fn(tempfile::NamedTempFile, &Path) -> io::Result<()>;

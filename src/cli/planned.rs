@@ -14,7 +14,7 @@ use crate::checkout::{
 };
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::Outcome;
-use crate::engine::ops::files::Files;
+use crate::engine::ops::files::{Files, Standing};
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::load::{Texts, is_part};
 use crate::engine::patchset::select::Request;
@@ -250,11 +250,11 @@ fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), 
     let files = Files::new(&upstream.globs());
     let skipped = RefCell::new(Vec::new());
     let wanted = |path: &str| {
-        let Ok(files) = &files else { return false };
-        if files.skipped(path).is_some() {
+        let standing = files.as_ref().map_or(Standing::Without, |files| files.standing(path));
+        if matches!(standing, Standing::LeftOut(_)) {
             skipped.borrow_mut().push(path.to_string());
         }
-        files.contains(path)
+        standing == Standing::Within
     };
     let sources = target.read(&wanted)?;
     Ok((sources, skipped.into_inner()))

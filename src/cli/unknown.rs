@@ -22,8 +22,7 @@ pub fn notes(target: &Target, set: &Upstream, known: &[UpstreamInfo]) -> Vec<Str
 
 /// Whether anything in a tree is CUDA at all.
 pub fn is_cuda(target: &Target, sources: &Sources) -> Result<bool, Failure> {
-    let builds = target.read(&is_build_file)?;
-    Ok(target.carries_kernels() || names_cuda(sources) || names_cuda(&builds))
+    Ok(target.carries_kernels() || names_cuda(sources) || names_cuda(&target.read(&is_build_file)?))
 }
 
 /// The folders of a tree that are a known upstream by themselves, which its own patches know better.

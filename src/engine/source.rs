@@ -1,8 +1,10 @@
 //! The bytes of a source tree, read before planning.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::syntax::constants::perhaps_macros;
 use super::syntax::includes::{Include, includes};
 use super::syntax::language::{Language, ParseFailed, Parsed};
 use super::syntax::lexed::Lexed;
@@ -21,6 +23,7 @@ struct File {
     bytes: Arc<[u8]>,
     parsed: OnceLock<Result<Parsed, ParseFailed>>,
     includes: OnceLock<Vec<Include>>,
+    macros: OnceLock<Vec<Range<usize>>>,
 }
 
 impl PartialEq for File {
@@ -39,8 +42,8 @@ impl Sources {
 
     /// Adds a file, or replaces the one of the same path.
     pub fn insert(&mut self, path: impl Into<String>, bytes: impl Into<Arc<[u8]>>) {
-        let (parsed, includes) = (OnceLock::new(), OnceLock::new());
-        let file = File { bytes: bytes.into(), parsed, includes };
+        let (parsed, includes, macros) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let file = File { bytes: bytes.into(), parsed, includes, macros };
         self.files.insert(path.into(), Arc::new(file));
     }
 
@@ -64,6 +67,12 @@ impl Sources {
             None => Vec::new(),
         };
         self.files.get(path).map_or(&[], |file| file.includes.get_or_init(|| of(&file.bytes)))
+    }
+
+    /// The words that one file may define as macros; nothing where it is absent.
+    pub fn macros(&self, path: &str) -> &[Range<usize>] {
+        let of = |file: &File| perhaps_macros(&file.bytes);
+        self.files.get(path).map_or(&[], |file| file.macros.get_or_init(|| of(file)))
     }
 
     /// The files that were parsed so far, in the order of their paths. Most files of a tree never have to be.

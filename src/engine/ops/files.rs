@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::engine::source::Sources;
 
@@ -14,6 +14,17 @@ pub struct Files {
     globs: Vec<String>,
     placed: GlobSet,
     anywhere: GlobSet,
+}
+
+/// How a path stands to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing<'p> {
+    /// It is among them.
+    Within,
+    /// A glob matches it, and it is left out for this folder, or for what it is itself.
+    LeftOut(&'p str),
+    /// No glob matches it.
+    Without,
 }
 
 /// Folders in which projects keep the code of others.
@@ -59,7 +70,10 @@ impl Files {
         let set = |anywhere: bool| {
             let mut set = GlobSetBuilder::new();
             for glob in globs.iter().filter(|glob| glob.starts_with("**") == anywhere) {
-                set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
+                // By the endings alone no pattern has to be compiled, nor tried on each path.
+                for glob in if anywhere { alternatives(glob) } else { vec![glob.clone()] } {
+                    set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
+                }
             }
             set.build()
         };
@@ -68,13 +82,27 @@ impl Files {
 
     /// Whether a path is among them.
     pub fn contains(&self, path: &str) -> bool {
-        self.placed.is_match(path) || (self.anywhere.is_match(path) && foreign(path).is_none())
+        self.standing(path) == Standing::Within
     }
 
     /// The folder, or the file, for which a path is left out that a glob matches.
     pub fn skipped<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let matches = self.anywhere.is_match(path) && !self.placed.is_match(path);
-        matches.then(|| foreign(path)).flatten()
+        match self.standing(path) {
+            Standing::LeftOut(folder) => Some(folder),
+            Standing::Within | Standing::Without => None,
+        }
+    }
+
+    /// How a path stands to them.
+    pub fn standing<'p>(&self, path: &'p str) -> Standing<'p> {
+        let candidate = Candidate::new(path);
+        if self.placed.is_match_candidate(&candidate) {
+            return Standing::Within;
+        }
+        if !self.anywhere.is_match_candidate(&candidate) {
+            return Standing::Without;
+        }
+        foreign(path).map_or(Standing::Within, Standing::LeftOut)
     }
 
     /// Those of a tree.
@@ -94,6 +122,20 @@ impl fmt::Display for Files {
     }
 }
 
+/// The globs without braces that one stands for: `**/*.{cu,cuh}` is `**/*.cu` and `**/*.cuh`. Braces in braces stay.
+fn alternatives(glob: &str) -> Vec<String> {
+    let braces = glob.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    match braces {
+        Some((before, (inner, after)))
+            if !inner.contains(['{', '[', '\\']) && !before.contains(['[', '\\']) =>
+        {
+            let each = inner.split(',').map(|one| format!("{before}{one}{after}"));
+            each.flat_map(|glob| alternatives(&glob)).collect()
+        }
+        _ => vec![glob.to_string()],
+    }
+}
+
 /// The part of a path down to the outermost folder that is no code of the project for CUDA, or all of it for a file that
 /// hipify made.
 fn foreign(path: &str) -> Option<&str> {
@@ -104,13 +146,16 @@ fn foreign(path: &str) -> Option<&str> {
 }
 
 fn is_foreign(folder: &str) -> bool {
-    let name = folder.to_ascii_lowercase();
+    let is = |name: &&str| folder.eq_ignore_ascii_case(name);
     let version = |rest: &str| {
-        let number = rest.trim_start_matches(['-', '_', 'v']);
+        let number = rest.trim_start_matches(['-', '_', 'v', 'V']);
         rest.is_empty() || (number.len() < rest.len() && number.starts_with(|c: char| c.is_ascii_digit()))
     };
-    let is_library = |library: &&str| name.strip_prefix(library).is_some_and(version);
-    THIRD_PARTY.contains(&name.as_str()) || HIP.contains(&name.as_str()) || LIBRARIES.iter().any(is_library)
+    let is_library = |library: &&str| {
+        let name = folder.get(..library.len()).filter(|name| name.eq_ignore_ascii_case(library));
+        name.is_some_and(|name| version(&folder[name.len()..]))
+    };
+    THIRD_PARTY.iter().any(is) || HIP.iter().any(is) || LIBRARIES.iter().any(is_library)
 }
 
 /// `scan.hip`, `scan_hip.cpp`: what torch's hipify writes beside `scan.cu` and `scan.cpp`.
@@ -154,6 +199,17 @@ mod tests {
             assert_eq!(everywhere.skipped(foreign), Some(folder));
         }
         assert_eq!(everywhere.skipped("third_party/glm/glm.py"), None);
+    }
+
+    #[test]
+    fn braces_are_alternatives_wherever_they_stand() {
+        let all = files(&["**/*.{cu,cuh}", "**/{a,b{c,d}}.{h,hpp}", "csrc/{x,y}.cpp", "**/[{]*.{c,d}"]);
+        for within in ["a.cu", "x/b.cuh", "x/a.h", "bd.hpp", "csrc/y.cpp", "{x.c", "{.d"] {
+            assert!(all.contains(within), "{within}");
+        }
+        for without in ["a.cux", "cu", "x/b.h", "x/csrc/y.cpp", "csrc/z.cpp", "x.c"] {
+            assert!(!all.contains(without), "{without}");
+        }
     }
 
     #[test]

@@ -331,6 +331,14 @@ impl Op {
         }
     }
 
+    /// Whether it speaks of architectures, and so can tell which a file compiles for.
+    pub fn reads_arches(&self) -> bool {
+        match self {
+            Op::Gencode(_) | Op::AnyGencode(_) | Op::List(_) | Op::Words(_) => true,
+            Op::Rename(_) | Op::Rewrite(_) | Op::WordsRewrite(_) | Op::Insert(_) => false,
+        }
+    }
+
     /// Says anew what a plan of it comes to, after places were left that it would edit.
     pub fn settle(&self, plan: &mut OpPlan) {
         match self {
@@ -368,11 +376,9 @@ impl Op {
         (toolkits, aim): (&[Toolkit], Aim<'_>),
     ) -> Vec<Vec<Compiled>> {
         let may_hold = |bytes: &[u8]| match self {
-            Op::Gencode(_) => true,
             Op::AnyGencode(op) => op.may_hold(bytes),
             Op::List(op) => op.may_hold(bytes),
-            Op::Words(_) => true,
-            Op::Rename(_) | Op::Rewrite(_) | Op::WordsRewrite(_) | Op::Insert(_) => false,
+            _ => self.reads_arches(),
         };
         if !sources.get(path).is_some_and(|bytes| may_hold(bytes)) {
             return Vec::new();

@@ -1,6 +1,7 @@
 //! Names that a tree defines itself: they mean what the tree says, and are left alone.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -37,23 +38,27 @@ impl OwnName {
 /// Where some C++ file of a tree defines a name, but for branches that are never taken.
 pub fn definition(sources: &Sources, name: &str, passes: &Passes) -> Option<OwnName> {
     let parsed = Name::new(name);
-    let files = sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp));
-    let holding: Vec<_> = files.filter(|(_, bytes)| parsed.may_be_in(bytes)).collect();
-    holding.into_par_iter().find_map_first(|(path, bytes)| {
-        let dead = DeadCode::of(bytes, passes);
+    cpp(sources).into_par_iter().find_map_first(|(path, bytes)| {
         let definitions = parsed.census(bytes).definitions;
+        // Most files use the name and do not define it; then the dead code does not matter.
+        let dead = (!definitions.is_empty()).then(|| DeadCode::of(bytes, passes))?;
         let (at, what) = definitions.into_iter().find(|(at, _)| !dead.holds(*at))?;
         Some(OwnName::new(name, Site::of(path, bytes, at), what))
     })
 }
 
+/// The C++ files of a tree.
+fn cpp(sources: &Sources) -> Vec<(&str, &Arc<[u8]>)> {
+    sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp)).collect()
+}
+
 /// Whether a tree defines a macro several times, as for several platforms, and uses it nowhere.
 pub fn is_unused_choice(sources: &Sources, name: &str) -> bool {
     let parsed = Name::new(name);
-    let files = sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp));
-    let places = files.flat_map(|(_, bytes)| parsed.census(bytes).occurrences).map(|found| found.place);
+    let occurrences =
+        cpp(sources).into_par_iter().flat_map_iter(|(_, bytes)| parsed.census(bytes).occurrences);
     let (defined, others): (Vec<Place>, Vec<Place>) =
-        places.partition(|place| matches!(place, Place::Definition("macro")));
+        occurrences.map(|found| found.place).partition(|place| matches!(place, Place::Definition("macro")));
     let is_use = |place: &Place| !place.is_text() && !matches!(place, Place::Condition | Place::Directive);
     defined.len() > 1 && !others.iter().any(is_use)
 }

@@ -91,8 +91,8 @@ impl RenameOp {
             let others = Others::of(&self.right_for, bytes, (sources, passes));
             self.keeping_headers(Counted { path, bytes, census, dead, others })
         };
-        let holding: Vec<_> = sources.iter().filter(holds).collect();
-        holding.into_par_iter().map(count).collect()
+        let all: Vec<_> = sources.iter().collect();
+        all.into_par_iter().filter(holds).map(count).collect()
     }
 
     /// A file whose headers are kept from those that lack them.

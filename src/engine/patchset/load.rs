@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
+use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};
 use serde::de::DeserializeOwned;
 
@@ -153,7 +154,9 @@ impl Texts {
     }
 
     fn patches(&self, set: &str, names: &[String], user: At<'_>) -> Result<Vec<Patch>, LoadError> {
-        names.iter().map(|name| self.patch(set, name, user)).collect()
+        let read: Vec<_> = names.par_iter().map(|name| self.patch(set, name, user)).collect();
+        // Of several faults the first is told, whichever was found first.
+        read.into_iter().collect()
     }
 
     fn patch(&self, set: &str, name: &str, user: At<'_>) -> Result<Patch, LoadError> {

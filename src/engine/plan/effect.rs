@@ -47,7 +47,8 @@ impl Plan {
     pub fn effect(&self, bound: &Bound<'_>) -> Vec<Effect> {
         let toolkits = shown(bound);
         let ops = bound.upstream.patches.iter().flat_map(|patch| &patch.ops);
-        let ops: Vec<&Op> = ops.filter(|op| is_for(&op.tags, &bound.version)).map(|op| &op.op).collect();
+        let ops = ops.filter(|op| is_for(&op.tags, &bound.version)).map(|op| &op.op);
+        let ops: Vec<&Op> = ops.filter(|op| op.reads_arches()).collect();
         let compiled = |sources: &Sources, path: &str| compiled(bound, &ops, (sources, path), &toolkits);
         let effect = |path: &str| {
             let before = compiled(&self.before, path);
@@ -61,7 +62,8 @@ impl Plan {
         };
         let names =
             |one: &Effect| one.rows.iter().any(|row| !(row.before.is_empty() && row.after.is_empty()));
-        self.before.paths().map(effect).filter(names).collect()
+        let wanted = |path: &&str| ops.iter().any(|op| op.files().contains(path));
+        self.before.paths().filter(wanted).map(effect).filter(names).collect()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The diff of a plan: what `git apply` takes.
 
+use std::collections::BTreeSet;
+
 use similar::TextDiff;
 
 use super::Plan;
@@ -39,9 +41,10 @@ impl FileDiff {
 impl Plan {
     /// First text against last, file by file.
     pub fn diffs(&self) -> Vec<FileDiff> {
-        let pairs =
-            self.before.iter().filter_map(|(path, before)| Some((path, before, self.after.get(path)?)));
+        let changed: BTreeSet<&String> = self.patches.iter().flat_map(|patch| patch.changes.keys()).collect();
+        let pairs = changed.into_iter().map(|path| (path, self.before.get(path), self.after.get(path)));
         pairs
+            .filter_map(|(path, before, after)| Some((path, before?, after?)))
             .filter(|(_, before, after)| before != after)
             .map(|(path, before, after)| FileDiff {
                 path: path.to_string(),

@@ -6,7 +6,8 @@ use super::{Change, PatchPlan, Plan, PlanError, plan};
 use crate::engine::ops::Outcome;
 use crate::engine::patchset::bind::Bound;
 use crate::engine::source::Sources;
-use crate::engine::syntax::language::Parsed;
+use crate::engine::syntax::alike::differ_in_names;
+use crate::engine::syntax::language::{Language, Parsed};
 
 /// A plan that was proved.
 #[derive(Debug, Clone)]
@@ -60,7 +61,7 @@ impl Plan {
     pub fn prove(self, bound: &Bound<'_>) -> Result<ProvedPlan, ProveError> {
         for patch in &self.patches {
             let check = |(path, change): (&String, &Change)| {
-                check_syntax(patch, path)?;
+                check_syntax(patch, path, change)?;
                 check_reverse(&patch.id, path, change)
             };
             // Files are parsed at once; the first fault is told, whichever was found first.
@@ -74,7 +75,10 @@ impl Plan {
     }
 }
 
-fn check_syntax(patch: &PatchPlan, path: &str) -> Result<(), ProveError> {
+fn check_syntax(patch: &PatchPlan, path: &str, change: &Change) -> Result<(), ProveError> {
+    if Language::of_path(path) == Some(Language::Cpp) && differ_in_names(&change.before, &change.after) {
+        return Ok(());
+    }
     let errors = |sources: &Sources| {
         sources.parsed(path).map_or(0, |parsed| parsed.map_or(usize::MAX, Parsed::syntax_errors))
     };

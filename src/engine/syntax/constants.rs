@@ -1,55 +1,109 @@
 //! Macros that a tree defines as numbers: `#define WITH_HIP 0`, for a build for CUDA, in whatever header.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use super::branches::{definitions, directives};
 use super::language::Language;
 use super::passes::{Known, Pass};
+use super::tokens::{Kind, is_word, tokens};
 use crate::engine::source::Sources;
 
-/// The numbers that macros are wherever a tree defines them, for each run of the preprocessor; looked for when the
-/// first of them is asked for.
+/// The numbers that macros are wherever a tree defines them, for each run of the preprocessor. Most macros of a tree are
+/// never asked for: only the files that may define one that is are read.
 #[derive(Debug)]
 pub struct Constants {
     sources: Sources,
     runs: Vec<Known>,
-    found: OnceLock<Vec<Numbers>>,
+    tree: OnceLock<Tree>,
 }
 
-/// A macro that the tree defines otherwise elsewhere, or under a condition that nobody knows, is none.
-type Numbers = BTreeMap<Vec<u8>, Option<i64>>;
+/// Which files may define which macros.
+#[derive(Debug, Default)]
+struct Tree {
+    files: Vec<File>,
+    macros: HashMap<Box<[u8]>, Named>,
+}
+
+/// A file that may define macros.
+#[derive(Debug)]
+struct File {
+    bytes: Arc<[u8]>,
+    /// What each run defines in it, in order.
+    defined: OnceLock<Vec<Vec<Defined>>>,
+}
+
+/// A macro with its number, or with what nobody knows.
+type Defined = (Vec<u8>, Option<i64>);
+
+/// A macro that files may define.
+#[derive(Debug, Default)]
+struct Named {
+    files: Vec<usize>,
+    /// What it is in each run, where the run defines it; what the tree defines otherwise elsewhere is no number.
+    numbers: OnceLock<Vec<Option<Option<i64>>>>,
+}
 
 impl Constants {
     /// Those of a tree, for runs of which this is known.
     pub fn new(sources: Sources, runs: Vec<Known>) -> Self {
-        Self { sources, runs, found: OnceLock::new() }
+        Self { sources, runs, tree: OnceLock::new() }
     }
 
     /// What a macro is in one of the runs, where the tree defines it: a number, or nobody knows what.
     pub fn get(&self, run: usize, name: &[u8]) -> Option<Option<i64>> {
-        self.found.get_or_init(|| self.find()).get(run)?.get(name).copied()
-    }
-
-    fn find(&self) -> Vec<Numbers> {
-        let mut runs = vec![Numbers::new(); self.runs.len()];
-        let is_cpp = |path: &str| Language::of_path(path) == Some(Language::Cpp);
-        for (_, bytes) in self.sources.iter().filter(|(path, _)| is_cpp(path)) {
-            let directives = directives(bytes);
-            for (known, numbers) in self.runs.iter().zip(&mut runs) {
-                learn(numbers, definitions(bytes, &directives, Pass::alone(known)));
-            }
-        }
-        runs
+        let tree = self.tree.get_or_init(|| Tree::new(&self.sources));
+        let named = tree.macros.get(name)?;
+        let number = |run: usize| {
+            let defined = named.files.iter().flat_map(|file| &tree.files[*file].defined(&self.runs)[run]);
+            let numbers = defined.filter(|(other, _)| other == name).map(|(_, number)| *number);
+            numbers.reduce(|one, other| one.filter(|_| one == other))
+        };
+        let numbers = named.numbers.get_or_init(|| (0..self.runs.len()).map(number).collect());
+        numbers.get(run).copied().flatten()
     }
 }
 
-/// Adds what one more file defines; what differs is no number.
-fn learn(numbers: &mut Numbers, defined: Vec<(Vec<u8>, Option<i64>)>) {
-    for (name, number) in defined {
-        let known = numbers.entry(name).or_insert(number);
-        *known = known.filter(|known| Some(*known) == number);
+impl Tree {
+    fn new(sources: &Sources) -> Self {
+        let mut tree = Self::default();
+        for (path, bytes) in sources.iter().filter(|(path, _)| Language::of_path(path) == Some(Language::Cpp))
+        {
+            let file = tree.files.len();
+            for name in sources.macros(path) {
+                let named = tree.macros.entry(bytes[name.clone()].into()).or_default();
+                if named.files.last() != Some(&file) {
+                    named.files.push(file);
+                }
+            }
+            tree.files.push(File { bytes: bytes.clone(), defined: OnceLock::new() });
+        }
+        tree
     }
+}
+
+impl File {
+    fn defined(&self, runs: &[Known]) -> &[Vec<Defined>] {
+        self.defined.get_or_init(|| {
+            let directives = directives(&self.bytes);
+            runs.iter().map(|known| definitions(&self.bytes, &directives, Pass::alone(known))).collect()
+        })
+    }
+}
+
+/// The words that a text may define as macros: what follows a `define` or an `undef`, wherever that stands.
+pub fn perhaps_macros(bytes: &[u8]) -> Vec<Range<usize>> {
+    let keywords = ["define", "undef"].into_iter();
+    let ends = keywords.flat_map(|keyword| {
+        memchr::memmem::find_iter(bytes, keyword).map(move |start| start + keyword.len())
+    });
+    let whole = ends.filter(|end| bytes.get(*end).is_some_and(|next| !is_word(*next)));
+    let name = |end: usize| {
+        let next = tokens(&bytes[end..]).find(|token| token.kind != Kind::Comment)?;
+        (next.kind == Kind::Word).then_some(end + next.start..end + next.end)
+    };
+    whole.filter_map(name).collect()
 }
 
 #[cfg(test)]

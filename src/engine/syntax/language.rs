@@ -49,6 +49,11 @@ impl Language {
         }
     }
 
+    /// Whether its grammar spells a word out, as it does keywords.
+    pub(super) fn spells(self, word: &str) -> bool {
+        self.grammar().id_for_node_kind(word, false) != 0
+    }
+
     pub(crate) fn parser(self) -> Parser {
         let mut parser = Parser::new();
         // A grammar that the linked tree-sitter cannot load is a build error of ours; parsing then yields nothing,
@@ -77,7 +82,7 @@ pub struct ParseFailed;
 impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
-        let reading = Reading::new(language, &readable(&bytes)).ok_or(ParseFailed)?;
+        let reading = Reading::new(language, readable(&bytes)).ok_or(ParseFailed)?;
         Ok(Self { language, bytes, reading, wrong: OnceLock::new() })
     }
 
@@ -167,9 +172,9 @@ impl Parsed {
 }
 
 /// Text of equal length that every grammar reads: bytes that are no UTF-8 become an ASCII letter.
-fn readable(bytes: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+fn readable(bytes: &Arc<[u8]>) -> Arc<[u8]> {
     if std::str::from_utf8(bytes).is_ok() {
-        return bytes.into();
+        return bytes.clone();
     }
     let mut text = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

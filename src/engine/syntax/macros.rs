@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
 
 use super::cuda::Bodies;
-use super::language::{Language, descendants};
+use super::language::{Language, descendants_where};
 use super::tokens::{Kind, tokens};
 
 /// The body of a macro, parsed by itself; offsets are those of the file.
@@ -90,10 +90,8 @@ fn body(parser: &mut Parser, text: &[u8], name: Range<usize>, range: Range<usize
 }
 
 fn wrong(tree: &Tree) -> usize {
-    if !tree.root_node().has_error() {
-        return 0;
-    }
-    descendants(tree.root_node()).filter(|node| node.is_error() || node.is_missing()).count()
+    let broken = descendants_where(tree.root_node(), |node| node.has_error());
+    broken.filter(|node| node.is_error() || node.is_missing()).count()
 }
 
 /// Parses a stretch as if the frame stood around it.

@@ -1,11 +1,12 @@
 //! Source text as syntax trees and as tokens: languages, macro bodies, branches of the preprocessor, the census of a
 //! name, and the style of a neighbour.
 
+pub mod alike;
 pub mod branches;
 pub mod census;
 mod choices;
 mod condition;
-mod constants;
+pub mod constants;
 pub mod cuda;
 mod declared;
 pub mod includes;

@@ -71,7 +71,8 @@ impl Files {
             let mut set = GlobSetBuilder::new();
             for glob in globs.iter().filter(|glob| glob.starts_with("**") == anywhere) {
                 // By the endings alone no pattern has to be compiled, nor tried on each path.
-                for glob in if anywhere { alternatives(glob) } else { vec![glob.clone()] } {
+                let each = if anywhere { alternatives(glob) } else { vec![glob.clone()] };
+                for glob in each {
                     set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
                 }
             }

@@ -86,7 +86,7 @@ fn effect(file: &Effect) -> Vec<Value> {
     };
     let row = |row: &EffectRow| {
         let (before, after) = (flags(&row.before), flags(&row.after));
-        json!({ "file": file.path, "cuda": row.toolkit.to_string(), "before": before, "after": after })
+        json!({ "file": file.path, "list": file.list, "cuda": row.toolkit.to_string(), "before": before, "after": after })
     };
     file.rows.iter().map(row).collect()
 }

@@ -126,7 +126,7 @@ pub fn understood(rows: &[Understood]) -> String {
     format!("{}\n{}", paint(STRONG, "understood"), columns(&lines, "  "))
 }
 
-/// What each toolkit compiles, before and after; one table for the build files that have the same.
+/// What each toolkit compiles, before and after; one table for the lists that have the same.
 pub fn effect(files: &[Effect]) -> String {
     let table = |group: &Vec<&Effect>| {
         let title =
@@ -158,7 +158,7 @@ pub fn effect_for_others(files: &[Effect]) -> String {
 
 const REFUSED: &str = "! refused by the nvcc of that CUDA";
 
-/// The build files that have the same effect, together.
+/// The lists that have the same effect, together.
 fn alike(files: &[Effect]) -> Vec<Vec<&Effect>> {
     let mut alike: Vec<Vec<&Effect>> = Vec::new();
     for file in files {
@@ -170,8 +170,14 @@ fn alike(files: &[Effect]) -> Vec<Vec<&Effect>> {
     alike
 }
 
+/// The files and their lists: `setup.py`, or `Makefile (ARCH, SM)`.
 fn paths(group: &[&Effect]) -> String {
-    group.iter().map(|file| file.path.as_str()).collect::<Vec<_>>().join(", ")
+    let of_file = |effects: &[&Effect]| {
+        let lists: Vec<&str> = effects.iter().filter_map(|one| one.list.as_deref()).collect();
+        let path = &effects[0].path;
+        if lists.is_empty() { path.clone() } else { format!("{path} ({})", lists.join(", ")) }
+    };
+    group.chunk_by(|one, other| one.path == other.path).map(of_file).collect::<Vec<_>>().join(", ")
 }
 
 fn refuses(flags: &[Compiled]) -> bool {

@@ -32,7 +32,7 @@ use super::syntax::language::{ParseFailed, Parsed};
 use super::toolkit::Toolkit;
 use files::Files;
 use gencode::any::AnyGencodeOp;
-use gencode::{ArchWish, Compiled, GencodeError, GencodeOp, Toolchain};
+use gencode::{ArchWish, GencodeError, GencodeOp, Listed, Toolchain};
 use include::Wanted;
 use rewrite::Ground;
 
@@ -368,13 +368,13 @@ impl Op {
 }
 
 impl Op {
-    /// The flags that a file gives each toolkit, as far as the op reads them; nothing for an op of another kind.
+    /// The flags that each list of a file gives each toolkit, as far as the op reads them; nothing for an op of another kind.
     pub fn compiled(
         &self,
         sources: &Sources,
         path: &str,
         (toolkits, aim): (&[Toolkit], Aim<'_>),
-    ) -> Vec<Vec<Compiled>> {
+    ) -> Vec<Listed> {
         let may_hold = |bytes: &[u8]| match self {
             Op::AnyGencode(op) => op.may_hold(bytes),
             Op::List(op) => op.may_hold(bytes),
@@ -387,7 +387,10 @@ impl Op {
             return op.compiled(sources, path, (toolkits, aim));
         }
         match (self, sources.parsed(path)) {
-            (Op::Gencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
+            (Op::Gencode(op), Some(Ok(parsed))) => {
+                let given = op.compiled(parsed, toolkits, aim.toolchain);
+                vec![Listed { name: String::new(), line: 0, given }]
+            }
             (Op::AnyGencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
             (Op::List(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim),
             _ => Vec::new(),

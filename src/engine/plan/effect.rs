@@ -2,17 +2,19 @@
 
 use super::Plan;
 use crate::engine::ops::Op;
-use crate::engine::ops::gencode::Compiled;
+use crate::engine::ops::gencode::{Compiled, Listed};
 use crate::engine::patchset::bind::Bound;
 use crate::engine::patchset::select::is_for;
 use crate::engine::source::Sources;
 use crate::engine::toolkit::Toolkit;
 
-/// What one build file makes each toolkit compile.
+/// What a list of a build file makes each toolkit compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// The build file.
     pub path: String,
+    /// The list; `None` where all lists of the file give the same.
+    pub list: Option<String>,
     /// A row a toolkit.
     pub rows: Vec<EffectRow>,
     /// Whether a guard can stand before a flag, so that `--cuda` cures what a toolkit refuses.
@@ -42,46 +44,122 @@ fn shown(bound: &Bound<'_>) -> Vec<Toolkit> {
     toolkits
 }
 
+/// A list before and after.
+struct Pair {
+    name: String,
+    line: usize,
+    rows: Vec<EffectRow>,
+    /// Whether statements add to a list of that name.
+    adds: bool,
+}
+
 impl Plan {
-    /// The build files that name architectures in a way that the patch set knows.
+    /// The lists of build files that name architectures in a way that the patch set knows.
     pub fn effect(&self, bound: &Bound<'_>) -> Vec<Effect> {
         let toolkits = shown(bound);
         let ops = bound.upstream.patches.iter().flat_map(|patch| &patch.ops);
         let ops = ops.filter(|op| is_for(&op.tags, &bound.version)).map(|op| &op.op);
         let ops: Vec<&Op> = ops.filter(|op| op.reads_arches()).collect();
-        let compiled = |sources: &Sources, path: &str| compiled(bound, &ops, (sources, path), &toolkits);
-        let effect = |path: &str| {
-            let before = compiled(&self.before, path);
-            let is_same = self.before.get(path) == self.after.get(path);
-            let after = if is_same { before.clone() } else { compiled(&self.after, path) };
-            let pairs = toolkits.iter().zip(before.into_iter().zip(after));
-            let row =
-                |(toolkit, (before, after)): (&Toolkit, _)| EffectRow { toolkit: *toolkit, before, after };
-            let guarded = bound.upstream.project.is_some();
-            Effect { path: path.to_string(), rows: pairs.map(row).collect(), guarded }
+        let guarded = bound.upstream.project.is_some();
+        let effects = |path: &str| {
+            let ops = ops.iter().filter(|op| op.files().contains(path));
+            let pairs = ops.flat_map(|op| self.pairs(bound, (op, path), &toolkits)).collect();
+            let lists = named(joined(pairs)).into_iter();
+            lists
+                .map(|(list, rows)| Effect { path: path.to_string(), list, rows, guarded })
+                .collect::<Vec<_>>()
         };
-        let names =
-            |one: &Effect| one.rows.iter().any(|row| !(row.before.is_empty() && row.after.is_empty()));
-        let wanted = |path: &&str| ops.iter().any(|op| op.files().contains(path));
-        self.before.paths().filter(wanted).map(effect).filter(names).collect()
+        self.before.paths().flat_map(effects).collect()
+    }
+
+    /// The lists that an op reads in a file.
+    fn pairs(&self, bound: &Bound<'_>, (op, path): (&Op, &str), toolkits: &[Toolkit]) -> Vec<Pair> {
+        let listed = |sources: &Sources| op.compiled(sources, path, (toolkits, bound.aim()));
+        let before = listed(&self.before);
+        let is_same = self.before.get(path) == self.after.get(path);
+        let after = if is_same { before.clone() } else { listed(&self.after) };
+        let adds = matches!(op, Op::AnyGencode(_));
+        let pair = |(before, after): (Listed, Listed)| {
+            let given = before.given.into_iter().zip(after.given);
+            let rows = toolkits.iter().zip(given).map(|(toolkit, (before, after))| EffectRow {
+                toolkit: *toolkit,
+                before,
+                after,
+            });
+            Pair { name: before.name, line: before.line, rows: rows.collect(), adds }
+        };
+        matched(before, after).into_iter().map(pair).collect()
     }
 }
 
-/// What each toolkit is given by one file.
-fn compiled(
-    bound: &Bound<'_>,
-    ops: &[&Op],
-    (sources, path): (&Sources, &str),
-    toolkits: &[Toolkit],
-) -> Vec<Vec<Compiled>> {
-    let mut all = vec![Vec::new(); toolkits.len()];
-    for op in ops.iter().filter(|op| op.files().contains(path)) {
-        let one = op.compiled(sources, path, (toolkits, bound.aim()));
-        for (flags, more) in all.iter_mut().zip(one) {
-            // What a second list repeats is not said again.
-            let new: Vec<Compiled> = more.into_iter().filter(|flag| !flags.contains(flag)).collect();
-            flags.extend(new);
+/// The lists of a file before with those after: by their order, or by their names where some went.
+fn matched(before: Vec<Listed>, mut after: Vec<Listed>) -> Vec<(Listed, Listed)> {
+    if before.len() == after.len() {
+        return before.into_iter().zip(after).collect();
+    }
+    let nothing = |list: &Listed| Listed { given: vec![Vec::new(); list.given.len()], ..list.clone() };
+    let mut matched: Vec<(Listed, Listed)> = Vec::new();
+    for list in before {
+        let same = after.iter().position(|other| other.name == list.name);
+        let other = same.map_or_else(|| nothing(&list), |at| after.remove(at));
+        matched.push((list, other));
+    }
+    matched.extend(after.into_iter().map(|list| (nothing(&list), list)));
+    matched
+}
+
+/// Lists of one name as one, where statements add to it or each toolkit reads one of them alone, such as in a ladder.
+/// Each row is ascending.
+fn joined(pairs: Vec<Pair>) -> Vec<Pair> {
+    let mut joined: Vec<Pair> = Vec::new();
+    for pair in pairs.into_iter().filter(|pair| !pair.is_empty()) {
+        match joined.iter_mut().find(|other| other.name == pair.name && other.is_one_with(&pair)) {
+            Some(other) => other.join(pair),
+            None => joined.push(pair),
         }
     }
-    all
+    let order = |flag: &Compiled| flag.gencode.order();
+    for row in joined.iter_mut().flat_map(|pair| &mut pair.rows) {
+        row.before.sort_by_key(order);
+        row.after.sort_by_key(order);
+    }
+    joined
+}
+
+/// Lists with their names; with their lines too where two have the same name. Where all give the same, once.
+fn named(pairs: Vec<Pair>) -> Vec<(Option<String>, Vec<EffectRow>)> {
+    let names: Vec<String> = pairs.iter().map(|pair| pair.name.clone()).collect();
+    if pairs.windows(2).all(|two| two[0].rows == two[1].rows) {
+        return pairs.into_iter().take(1).map(|pair| (None, pair.rows)).collect();
+    }
+    let name = |pair: &Pair| match names.iter().filter(|name| **name == pair.name).count() {
+        1 => pair.name.clone(),
+        _ => format!("{} line {}", pair.name, pair.line),
+    };
+    pairs.into_iter().map(|pair| (Some(name(&pair)), pair.rows)).collect()
+}
+
+impl Pair {
+    fn is_empty(&self) -> bool {
+        self.rows.iter().all(|row| row.before.is_empty() && row.after.is_empty())
+    }
+
+    fn is_one_with(&self, other: &Pair) -> bool {
+        let is_apart = |(own, other): (&EffectRow, &EffectRow)| {
+            let is_empty = |row: &EffectRow| row.before.is_empty() && row.after.is_empty();
+            is_empty(own) || is_empty(other)
+        };
+        self.adds || other.adds || self.rows.iter().zip(&other.rows).all(is_apart)
+    }
+
+    /// What another list repeats is not said again.
+    fn join(&mut self, other: Pair) {
+        self.adds |= other.adds;
+        for (row, more) in self.rows.iter_mut().zip(other.rows) {
+            for (flags, more) in [(&mut row.before, more.before), (&mut row.after, more.after)] {
+                let new: Vec<Compiled> = more.into_iter().filter(|flag| !flags.contains(flag)).collect();
+                flags.extend(new);
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use tree_sitter::Node;
 
-use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Toolchain};
+use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::edit::Edits;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
@@ -77,21 +77,14 @@ impl AnyGencodeOp {
         plan
     }
 
-    /// The flags that each toolkit is given.
-    pub fn compiled(
-        &self,
-        parsed: &Parsed,
-        toolkits: &[Toolkit],
-        toolchain: Toolchain<'_>,
-    ) -> Vec<Vec<Compiled>> {
-        let mut all = vec![Vec::new(); toolkits.len()];
+    /// The flags that each toolkit is given, list by list.
+    pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], toolchain: Toolchain<'_>) -> Vec<Listed> {
         let lists = self.lists(parsed).into_iter().filter(|list| !list.on_request);
-        let ops = lists.filter_map(|list| self.op(&list, parsed).ok());
-        for op in ops {
-            let one = op.compiled(parsed, toolkits, toolchain);
-            all.iter_mut().zip(one).for_each(|(flags, more)| flags.extend(more));
-        }
-        all
+        let listed = |list: List| {
+            let given = self.op(&list, parsed).ok()?.compiled(parsed, toolkits, toolchain);
+            Some(Listed { name: format!("`{}`", list.name), line: list.line, given })
+        };
+        lists.filter_map(listed).collect()
     }
 
     fn plan_list(

@@ -170,6 +170,17 @@ pub struct Compiled {
     pub accepted: bool,
 }
 
+/// What a list gives each of some toolkits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// What it is called; empty where a file has no other.
+    pub name: String,
+    /// Where it begins, from 1.
+    pub line: usize,
+    /// By the toolkit.
+    pub given: Vec<Vec<Compiled>>,
+}
+
 impl GencodeOp {
     /// An op for one shape; `from` and `until` say how it compares the toolkit.
     pub fn new(

@@ -12,7 +12,7 @@ use pep440_rs::Version;
 
 use super::file_plan::{FilePlan, plan_files};
 use super::files::Files;
-use super::gencode::Compiled;
+use super::gencode::{Compiled, Listed};
 use super::rewrite::Condition;
 use super::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::arch::Code;
@@ -176,27 +176,15 @@ impl ListOp {
         Ok(plan)
     }
 
-    /// What each toolkit is given by the lists that are known to reach nvcc.
-    pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], aim: Aim<'_>) -> Vec<Vec<Compiled>> {
-        let reaches = |holder: &&Holder| holder.reader != Reader::Unknown;
+    /// What each toolkit is given by each list that is known to reach nvcc.
+    pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], aim: Aim<'_>) -> Vec<Listed> {
         let holders = self.in_file(parsed, "", aim).map(|found| found.holders).unwrap_or_default();
-        let catalogue = aim.toolchain.catalogue;
-        let given = |toolkit: &Toolkit| {
-            let reading = holders.iter().filter(reaches).filter(|holder| holder.toolkits.contains(toolkit));
-            reading.fold(Vec::new(), |mut compiled: Vec<Compiled>, holder| {
-                let flags =
-                    holder.elements.iter().filter_map(|element| Some(&element.flag.as_ref()?.gencode));
-                let flags = flags.map(|gencode| Compiled {
-                    gencode: gencode.clone(),
-                    accepted: catalogue.takes(*toolkit, gencode),
-                });
-                // What a second list repeats is not said again.
-                let new: Vec<Compiled> = flags.filter(|flag| !compiled.contains(flag)).collect();
-                compiled.extend(new);
-                compiled
-            })
+        let listed = |holder: &Holder| {
+            let given = toolkits.iter().map(|toolkit| holder.given(*toolkit, aim));
+            let line = line_of(&parsed.bytes, holder.container.range.start);
+            Listed { name: holder.name.clone(), line, given: given.collect() }
         };
-        toolkits.iter().map(given).collect()
+        holders.iter().filter(|holder| holder.reader != Reader::Unknown).map(listed).collect()
     }
 
     fn is_named(&self) -> bool {
@@ -273,6 +261,16 @@ impl ListOp {
 }
 
 impl Holder {
+    /// What it gives a toolkit.
+    fn given(&self, toolkit: Toolkit, aim: Aim<'_>) -> Vec<Compiled> {
+        let catalogue = aim.toolchain.catalogue;
+        let flags = self.elements.iter().filter_map(|element| Some(&element.flag.as_ref()?.gencode));
+        let flags = flags.filter(|_| self.toolkits.contains(&toolkit));
+        flags
+            .map(|gencode| Compiled { gencode: gencode.clone(), accepted: catalogue.takes(toolkit, gencode) })
+            .collect()
+    }
+
     /// What is said where a condition that cannot be read stands around a list of which nothing would stay.
     fn exchanged(&self, settled: &Settled) -> Option<String> {
         let before: Vec<Code> = self.elements.iter().flat_map(|element| element.codes()).copied().collect();

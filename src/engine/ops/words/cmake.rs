@@ -16,10 +16,13 @@ pub fn read(parsed: &Parsed, worlds: &Worlds) -> Outline {
     reader.outline
 }
 
-/// The arguments of every command of a file, without their order of evaluation.
+/// The arguments of every command of a file but those that are only told, without their order of evaluation.
 pub fn argument_lists(parsed: &Parsed) -> Vec<Vec<Word>> {
     let commands = crate::engine::syntax::language::descendants(parsed.root());
-    commands.filter(|node| node.kind() == "normal_command").map(|node| arguments(node, parsed)).collect()
+    let tells =
+        |node: &Node<'_>| node.child(0).is_some_and(|name| parsed.text(name).eq_ignore_ascii_case("message"));
+    let commands = commands.filter(|node| node.kind() == "normal_command" && !tells(node));
+    commands.map(|node| arguments(node, parsed)).collect()
 }
 
 struct Reader<'a> {

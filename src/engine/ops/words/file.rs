@@ -12,9 +12,9 @@ use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::{Edits, Overlap};
 use crate::engine::ops::Site;
-use crate::engine::ops::gencode::Compiled;
 use crate::engine::ops::gencode::settle::labels;
 use crate::engine::ops::gencode::worlds::{Truth, World};
+use crate::engine::ops::gencode::{Compiled, Listed};
 use crate::engine::source::line_of;
 use crate::engine::syntax::words::Word;
 use crate::engine::toolkit::Toolkit;
@@ -229,11 +229,20 @@ impl<'a> BuildFile<'a> {
         handed.into_iter().map(told).collect()
     }
 
-    /// What a toolkit is given by the lists of the file.
-    pub fn given(&self, toolkit: Toolkit, law: &Law<'_>) -> Vec<Compiled> {
+    /// What toolkits are given by each list of the file.
+    pub fn given(&self, toolkits: &[Toolkit], law: &Law<'_>) -> Vec<Listed> {
+        let listed = |group: &Group| {
+            let line = line_of(self.bytes, self.start(group));
+            let name = group.name.as_ref().map_or(format!("line {line}"), |name| format!("`{name}`"));
+            let given = toolkits.iter().map(|toolkit| self.given_by(group, *toolkit, law));
+            Listed { name, line, given: given.collect() }
+        };
+        self.groups.iter().map(listed).collect()
+    }
+
+    fn given_by(&self, group: &Group, toolkit: Toolkit, law: &Law<'_>) -> Vec<Compiled> {
         let world = law.worlds.position(World::Cuda(toolkit));
-        let items = self.groups.iter().flat_map(|group| group.items.iter().map(|at| &self.items[*at]));
-        let reached = items.filter(|item| {
+        let reached = group.items.iter().map(|at| &self.items[*at]).filter(|item| {
             let block = self.outline.sequences[item.sequence].block;
             world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
         });

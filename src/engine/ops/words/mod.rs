@@ -13,7 +13,7 @@ mod script;
 mod settle;
 
 use super::gencode::worlds::Worlds;
-use super::gencode::{Compiled, Toolchain};
+use super::gencode::{Listed, Toolchain};
 use super::{Aim, OpError, OpPlan, Outcome, parse};
 use crate::engine::ops::files::Files;
 use crate::engine::source::Sources;
@@ -113,19 +113,18 @@ impl WordsOp {
         Ok(outline.map(|outline| BuildFile::new((path, bytes), outline, &self.what, law.catalogue)))
     }
 
-    /// What a file gives each toolkit.
+    /// What each list of a file gives each toolkit.
     pub fn compiled(
         &self,
         sources: &Sources,
         path: &str,
         (toolkits, aim): (&[Toolkit], Aim<'_>),
-    ) -> Vec<Vec<Compiled>> {
+    ) -> Vec<Listed> {
         let Toolchain { catalogue, floor, .. } = aim.toolchain;
         let worlds = Worlds::new(catalogue, floor, toolkits);
         let law = Law { wish: aim.wish, cuda: toolkits, torch: None, catalogue, worlds: &worlds };
         let file = sources.get(path).and_then(|bytes| self.read(sources, (path, bytes), &law).ok()?);
-        let given = |toolkit: &Toolkit| file.iter().flat_map(|file| file.given(*toolkit, &law)).collect();
-        toolkits.iter().map(given).collect()
+        file.map(|file| file.given(toolkits, &law)).unwrap_or_default()
     }
 }
 

@@ -273,9 +273,10 @@ impl RewriteOp {
 
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
     fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
-        let holds_for = |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
+        let holds_for =
+            |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
         let inside = ranges(&self.inside, parsed, holds_for);
-        let not_inside = ranges(&self.not_inside, parsed, |_| true);
+        let not_inside = ranges(&self.not_inside, parsed, holds_for);
         let within =
             |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
         let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();

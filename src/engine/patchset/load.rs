@@ -429,10 +429,14 @@ impl At<'_> {
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
         let find = self.patterns("find", language, &spec.find)?;
         let inside = self.patterns("inside", language, &spec.inside)?;
-        let is_spoken_of = |name: &&String| find.iter().chain(&inside).any(|pattern| pattern.has(name));
-        if let Some(name) = spec.conditions.keys().find(|name| !is_spoken_of(name)) {
+        let not_inside = self.patterns("not-inside", language, &spec.not_inside)?;
+        let speaking = find.iter().chain(&inside).chain(&not_inside);
+        if let Some(name) =
+            spec.conditions.keys().find(|name| !speaking.clone().any(|pattern| pattern.has(name)))
+        {
             let key = format!("where.{name}");
-            return Err(self.wrong(&key, format!("no pattern of `find` or `inside` speaks of `${name}`")));
+            return Err(self
+                .wrong(&key, format!("no pattern of `find`, `inside` or `not-inside` speaks of `${name}`")));
         }
         let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
@@ -441,7 +445,7 @@ impl At<'_> {
             replace: replace.transpose()?,
             conditions: conditions.collect::<Result<_, _>>()?,
             inside,
-            not_inside: self.patterns("not-inside", language, &spec.not_inside)?,
+            not_inside,
             unless: self.patterns("unless", language, &spec.unless)?,
             beside: self.patterns("beside", language, &spec.beside)?,
             accept: self.patterns("accept", language, &spec.accept)?,

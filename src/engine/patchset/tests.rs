@@ -109,7 +109,7 @@ fn mistakes_in_ops_on_code_are_pointed_at() {
     assert!(rename("**/*.py", "").contains("in C++ and CUDA only"));
     assert!(rename("**/*.cu", "include = ['a.h']\n").contains("`include` is wrong: `a.h` is not like"));
     let rewrite = "[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\nreplace = ''\nwhere.Y.unused = true\n";
-    assert!(fault(UPSTREAM, &format!("{PATCH}{rewrite}")).contains("or `inside` speaks of `$Y`"));
+    assert!(fault(UPSTREAM, &format!("{PATCH}{rewrite}")).contains("or `not-inside` speaks of `$Y`"));
     assert_eq!(fault(UPSTREAM, &format!("{PATCH}{}", rewrite.replace(".Y.", ".X."))), "");
 }
 

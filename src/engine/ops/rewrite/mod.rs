@@ -323,7 +323,7 @@ impl RewriteOp {
         let holds_for =
             |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
         let inside = ranges(&self.inside, parsed, holds_for);
-        let not_inside = ranges(&self.not_inside, parsed, |_| true);
+        let not_inside = ranges(&self.not_inside, parsed, holds_for);
         let within =
             |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
         let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();

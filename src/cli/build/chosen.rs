@@ -190,7 +190,7 @@ fn variables(planned: &Planned<'_>) -> BTreeMap<String, String> {
     variables
 }
 
-/// How many codes a toolkit compiles, before and after: of the build file that has the most.
+/// How many codes a toolkit compiles, before and after: of the list that has the most.
 fn counts(planned: &Planned<'_>, toolkit: Toolkit) -> (usize, usize) {
     let effect = planned.proved.plan().effect(&planned.bound);
     let accepted = |flags: &[Compiled]| {

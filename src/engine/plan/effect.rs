@@ -163,3 +163,64 @@ impl Pair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A list of 12.8 and 13.0, what each compiles before and after: `70 80|80`.
+    fn pair(name: &str, line: usize, rows: [&str; 2]) -> Pair {
+        let flag = |number: &str| Compiled {
+            gencode: format!("arch=compute_{number},code=sm_{number}").parse().expect("gencode"),
+            accepted: true,
+        };
+        let flags = |text: &str| text.split_whitespace().map(flag).collect::<Vec<_>>();
+        let toolkits = [(12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
+        let row = |(toolkit, text): (Toolkit, &str)| {
+            let (before, after) = text.split_once('|').expect("two sides");
+            EffectRow { toolkit, before: flags(before), after: flags(after) }
+        };
+        let rows = toolkits.into_iter().zip(rows).map(row).collect();
+        Pair { name: name.to_string(), line, rows, adds: false }
+    }
+
+    fn shown(pairs: Vec<Pair>) -> Vec<(String, Vec<String>)> {
+        let text = |flags: &[Compiled]| {
+            flags.iter().map(|flag| flag.gencode.virtual_arch.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let row = |row: &EffectRow| format!("{}|{}", text(&row.before), text(&row.after));
+        let lists = named(joined(pairs)).into_iter();
+        lists.map(|(name, rows)| (name.unwrap_or_default(), rows.iter().map(row).collect())).collect()
+    }
+
+    #[test]
+    fn lists_that_differ_are_shown_apart_and_ascending() {
+        let two = vec![pair("A", 1, ["90 70|90", "90|90"]), pair("B", 2, ["80|80", "80|80"])];
+        let wanted = [("A", ["70 90|90", "90|90"]), ("B", ["80|80", "80|80"])];
+        assert_eq!(
+            shown(two),
+            wanted.map(|(name, rows)| (name.to_string(), rows.map(str::to_string).to_vec()))
+        );
+        let alternatives = vec![pair("A", 1, ["70|70", "70|70"]), pair("A", 5, ["80|80", "80|80"])];
+        let names: Vec<String> = shown(alternatives).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["A line 1", "A line 5"]);
+    }
+
+    #[test]
+    fn a_ladder_and_what_statements_add_are_one_list() {
+        let ladder = vec![pair("A", 1, ["70|70", "|"]), pair("A", 3, ["|", "80|80 120"])];
+        assert_eq!(shown(ladder), [(String::new(), vec!["70|70".to_string(), "80|80 120".to_string()])]);
+        let statements = Pair { adds: true, ..pair("A", 3, ["70|70", "70|70"]) };
+        let added = vec![pair("A", 1, ["80|80", "80|80"]), statements];
+        assert_eq!(shown(added), [(String::new(), vec!["70 80|70 80".to_string(); 2])]);
+    }
+
+    #[test]
+    fn a_list_that_went_is_matched_by_its_name() {
+        let list = |name: &str| Listed { name: name.to_string(), line: 1, given: vec![Vec::new()] };
+        let pairs = matched(vec![list("A"), list("B"), list("C")], vec![list("A"), list("C")]);
+        let names: Vec<(&str, &str)> =
+            pairs.iter().map(|(before, after)| (before.name.as_str(), after.name.as_str())).collect();
+        assert_eq!(names, [("A", "A"), ("B", "B"), ("C", "C")]);
+    }
+}

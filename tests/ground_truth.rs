@@ -3,7 +3,6 @@
 
 mod harness;
 
-
 use harness::releases::{self, Release};
 use mambapatch::engine::arch::parse_codes;
 use mambapatch::engine::catalogue::Catalogue;

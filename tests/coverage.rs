@@ -82,12 +82,9 @@ fn sources(root: &Path) -> Sources {
     sources
 }
 
-/// The projects of the corpus; none where it is not named.
+/// The projects of the corpus.
 fn projects() -> Vec<PathBuf> {
-    let Some(folders) = std::env::var_os("MAMBAPATCH_CORPUS") else {
-        println!("not measured: MAMBAPATCH_CORPUS is not set");
-        return Vec::new();
-    };
+    let folders = std::env::var_os("MAMBAPATCH_CORPUS").expect("MAMBAPATCH_CORPUS names folders");
     let list = |folder: PathBuf| {
         std::fs::read_dir(folder).expect("corpus").map(|entry| entry.expect("entry").path())
     };
@@ -123,6 +120,7 @@ fn count(node: Node<'_>, in_error: bool, found: &mut (usize, usize)) {
 }
 
 #[test]
+#[ignore = "needs checkouts (MAMBAPATCH_CORPUS)"]
 fn cuda_is_read_and_never_worse_than_plain_cpp() {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_cpp::LANGUAGE.into()).expect("grammar");
@@ -171,6 +169,7 @@ fn words(parsed: &Parsed) -> (usize, BTreeMap<String, usize>) {
 }
 
 #[test]
+#[ignore = "needs checkouts (MAMBAPATCH_CORPUS)"]
 fn nearly_every_word_of_code_is_seen() {
     let own = Files::new(&["**/*".to_string()]).expect("glob");
     let (mut all, mut unseen) = (0, BTreeMap::<String, usize>::new());
@@ -193,6 +192,7 @@ fn nearly_every_word_of_code_is_seen() {
 const OLD: [&str; 4] = ["__shfl", "__shfl_up", "__shfl_down", "__shfl_xor"];
 
 #[test]
+#[ignore = "needs checkouts (MAMBAPATCH_CORPUS)"]
 fn old_warp_shuffles_stand_in_dead_branches() {
     let cuda = ["12.8", "13.0"].map(|version| version.parse().expect(version));
     let environment = Environment { cuda: cuda.to_vec(), ..Environment::default() };

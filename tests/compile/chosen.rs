@@ -52,8 +52,9 @@ fn faults(sdist: Sdist, compiler: &Compiler) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs nvcc 13.0, 3.7 GB of the package index"]
 fn chosen_units_stop_before_and_compile_after() {
-    let Some(toolchain) = Toolchain::if_wanted() else { return };
+    let toolchain = Toolchain::get();
     let compiler = Compiler::new(toolchain);
     let left: Mutex<BTreeSet<Sdist>> = Mutex::new(CHOSEN.iter().map(|(sdist, ..)| *sdist).collect());
     let next = || left.lock().expect("no panic").pop_first();

@@ -51,10 +51,9 @@ fn current_releases_are_left_alone() {
 }
 
 #[test]
+#[ignore = "needs checkouts (MAMBAPATCH_CORPUS)"]
 fn current_checkouts_are_left_alone() {
-    let Some(corpus) = variable("MAMBAPATCH_CORPUS") else {
-        return say("NOT RUN: current checkouts are looked for in the folder MAMBAPATCH_CORPUS");
-    };
+    let corpus = variable("MAMBAPATCH_CORPUS").expect("MAMBAPATCH_CORPUS names a folder");
     let folders = fs::read_dir(corpus).expect("the corpus can be read").flatten();
     let named = |name: &str| CHECKOUTS.iter().any(|control| name.ends_with(control));
     let controls = folders.filter(|entry| named(&entry.file_name().to_string_lossy()));

@@ -60,8 +60,8 @@ fn our_own_commands_can_be_typed() {
         for command in rule.cases.iter().flat_map(|case| &case.commands) {
             let filled = fact.replace_all(command, "12.0").replace("$(which python)", "python");
             if filled.starts_with("mambapatch ") {
-                let parsed = Cli::try_parse_from(filled.split_whitespace());
-                assert!(parsed.is_ok(), "{}: {command}\n{}", rule.id, parsed.err().expect("an error"));
+                let refused = Cli::try_parse_from(filled.split_whitespace()).err();
+                assert!(refused.is_none(), "{}: {command}\n{refused:?}", rule.id);
                 tried += 1;
             }
         }

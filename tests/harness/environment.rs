@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use super::{is_set, say};
+use super::say;
 
 /// PyTorch 2.11.0 and, of what it asks for, all without which it cannot be imported: triton and nvrtc are not among that.
 /// nvvm and crt are pinned with nvcc, cusolver is there for its headers.
@@ -54,17 +54,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment, unless it was not asked for: that is said aloud.
-    pub fn if_wanted() -> Option<Self> {
-        if !is_set("MAMBAPATCH_REAL_NVCC") {
-            say("NOT RUN: no wheel is built by the real nvcc; MAMBAPATCH_REAL_NVCC=1 does it");
-            return None;
-        }
-        Some(Self::get())
-    }
-
     /// The environment, made unless it is there already; half a one is made anew.
-    fn get() -> Self {
+    pub fn get() -> Self {
         static MADE: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
         let _alone = MADE.lock().unwrap_or_else(|broken| broken.into_inner());
         let root = std::env::var_os("MAMBAPATCH_TOOLCHAIN").filter(|value| !value.is_empty());

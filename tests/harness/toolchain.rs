@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex};
 use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
-use super::{is_set, say};
+use super::say;
 
 /// What PyTorch 2.11.0 was built with, pinned one by one: where nvvm and crt are not those of nvcc, every compile dies
 /// in ptxas. The libraries of mathematics are there for their headers: ATen/cuda/CUDAContext.h includes them.
@@ -37,17 +37,8 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// The toolchain, unless it was not asked for: that is said aloud.
-    pub fn if_wanted() -> Option<Self> {
-        if !is_set("MAMBAPATCH_REAL_NVCC") {
-            say("NOT RUN: nothing is compiled by the real nvcc; MAMBAPATCH_REAL_NVCC=1 does it");
-            return None;
-        }
-        Some(Self::get())
-    }
-
     /// The toolchain, fetched unless it is there already.
-    fn get() -> Self {
+    pub fn get() -> Self {
         static FETCHED: LazyLock<Mutex<()>> = LazyLock::new(Mutex::default);
         let _alone = FETCHED.lock().unwrap_or_else(|broken| broken.into_inner());
         let root = std::env::var_os("MAMBAPATCH_TOOLCHAIN").filter(|value| !value.is_empty());

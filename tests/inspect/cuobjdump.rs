@@ -1,6 +1,6 @@
 //! The agreement with `cuobjdump --list-elf --list-ptx` on what the package index has.
 //!
-//! Runs with `MAMBAPATCH_CUOBJDUMP=1` on Linux: cuobjdump and the wheels below, about 0.8 GB, are fetched once with pip and
+//! Ignored unless asked for (`-- --ignored`), on Linux: cuobjdump and the wheels below, about 0.8 GB, are fetched once with pip and
 //! kept in `MAMBAPATCH_TOOLCHAIN` (else in the target folder).
 
 use std::collections::BTreeMap;
@@ -131,10 +131,8 @@ fn ours(binary: &Binary, all: bool) -> BTreeMap<String, usize> {
 }
 
 #[test]
+#[ignore = "needs cuobjdump and real wheels, 0.8 GB of the package index"]
 fn what_is_read_is_what_cuobjdump_lists() {
-    if std::env::var_os("MAMBAPATCH_CUOBJDUMP").is_none_or(|value| value.is_empty()) {
-        return println!("NOT RUN: nothing is compared with cuobjdump; MAMBAPATCH_CUOBJDUMP=1 does it");
-    }
     let program = cuobjdump();
     let (mut same, mut refused) = (0, 0);
     for (package, platform) in WHEELS {

@@ -1,5 +1,5 @@
 //! `inspect` from end to end: files, wheels, folders, installed packages; broken and hostile files; and, with
-//! `MAMBAPATCH_CUOBJDUMP=1`, the agreement with NVIDIA's `cuobjdump` on real wheels of the package index.
+//! `-- --ignored`, the agreement with NVIDIA's `cuobjdump` on real wheels of the package index.
 
 #[path = "../binaries/mod.rs"]
 mod binaries;

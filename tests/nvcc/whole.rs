@@ -60,8 +60,9 @@ fn log(folder: &Path) -> String {
 }
 
 #[test]
+#[ignore = "needs nvcc 13.0, 3.7 GB of the package index"]
 fn a_release_stops_unpatched_and_ends_in_a_wheel_patched() {
-    let Some(environment) = Environment::if_wanted() else { return };
+    let environment = Environment::get();
     let folder = tempfile::tempdir().expect("a folder");
     let run = Run::of(&environment, folder.path(), &["--skip-patch", "gpu-arch,cuda-13", "--into", "plain"]);
     run.stops_at("compute_53", folder.path());
@@ -125,8 +126,9 @@ fn contents(wheel: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
+#[ignore = "needs nvcc 13.0, 3.7 GB of the package index"]
 fn a_vendored_tree_gives_the_wheel_of_the_checkout() {
-    let Some(environment) = Environment::if_wanted() else { return };
+    let environment = Environment::get();
     let folder = tempfile::tempdir().expect("a folder");
     let wish = [
         "causal-conv1d@v1.5.2",

@@ -9,10 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::fault::At;
 pub use super::fault::LoadError;
-use super::schema::{
-    FallbackFile, FormSpec, InsertSpec, NeededSpec, PatchFile, PositionSpec, RenameSpec, RewriteSpec,
-    UpstreamFile, WhereSpec,
-};
+use super::schema::{FallbackFile, FormSpec, InsertSpec, NeededSpec, PatchFile, PositionSpec, UpstreamFile};
 use super::{
     Advisory, BuildFacts, Needed, Patch, PatchOp, PatchSets, Project, Recognise, Upstream, UpstreamStatus,
     Wanted, WorksWith,
@@ -20,9 +17,6 @@ use super::{
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
 use crate::engine::ops::insert::{InsertOp, Position};
-use crate::engine::ops::rename::RenameOp;
-use crate::engine::ops::rewrite::{Condition, RewriteOp};
-use crate::engine::ops::right_for::Otherwise;
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
@@ -377,24 +371,6 @@ impl At<'_> {
         Pattern::new(language, text).map_err(|error| self.wrong_text(key, text, error))
     }
 
-    fn rename(self, spec: &RenameSpec, all: &[String]) -> Result<Op, LoadError> {
-        let globs = if spec.paths.is_empty() { all } else { &spec.paths };
-        if self.language(globs)? != Language::Cpp {
-            return Err(self.wrong("paths", "names are renamed in C++ and CUDA only"));
-        }
-        let files = self.files(globs)?;
-        let include = self.include(Language::Cpp, &spec.include)?;
-        let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
-        let right_for = self.right_for(&spec.right_for, &spec.otherwise)?;
-        let otherwise = spec.otherwise.as_ref().map(|spec| {
-            let include = self.include(Language::Cpp, &spec.include)?;
-            Ok(Otherwise { text: spec.to.clone(), include })
-        });
-        let otherwise = otherwise.transpose()?;
-        let (from, to) = (spec.from.clone(), spec.to.clone());
-        Ok(Op::Rename(RenameOp { files, from, to, include, right_for, otherwise, unless }))
-    }
-
     fn insert(self, spec: &InsertSpec) -> Result<Op, LoadError> {
         let globs = std::slice::from_ref(&spec.file);
         let language = self.language(globs)?;
@@ -412,85 +388,6 @@ impl At<'_> {
             written: self.pattern("text", language, &spec.text)?,
             unless: self.patterns("unless", language, &spec.unless)?,
         }))
-    }
-
-    fn rewrite(self, spec: &RewriteSpec, all: &[String]) -> Result<Op, LoadError> {
-        let own: Vec<String> = spec.file.iter().chain(&spec.paths).cloned().collect();
-        let globs = if own.is_empty() { all.to_vec() } else { own };
-        if spec.within.is_some() {
-            return self.words_rewrite(&globs, spec);
-        }
-        let language = self.language(&globs)?;
-        let replace = spec.replace.as_ref().map(|text| self.replacement("replace", language, text));
-        let otherwise = spec.otherwise.as_ref().map(|spec| {
-            let include = self.include(language, &spec.include)?;
-            Ok(Otherwise { text: self.replacement("otherwise", language, &spec.to)?, include })
-        });
-        let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
-        let find = self.patterns("find", language, &spec.find)?;
-        let inside = self.patterns("inside", language, &spec.inside)?;
-        let not_inside = self.patterns("not-inside", language, &spec.not_inside)?;
-        let speaking = find.iter().chain(&inside).chain(&not_inside);
-        if let Some(name) =
-            spec.conditions.keys().find(|name| !speaking.clone().any(|pattern| pattern.has(name)))
-        {
-            let key = format!("where.{name}");
-            return Err(self
-                .wrong(&key, format!("no pattern of `find`, `inside` or `not-inside` speaks of `${name}`")));
-        }
-        let (brought_by, read_by) = self.units(language, spec)?;
-        Ok(Op::Rewrite(Box::new(RewriteOp {
-            files: self.files(&globs)?,
-            find,
-            replace: replace.transpose()?,
-            conditions: conditions.collect::<Result<_, _>>()?,
-            inside,
-            not_inside,
-            unless: self.patterns("unless", language, &spec.unless)?,
-            beside: self.patterns("beside", language, &spec.beside)?,
-            accept: self.patterns("accept", language, &spec.accept)?,
-            expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
-            include: self.include(language, &spec.include)?,
-            right_for: self.right_for(&spec.right_for, &spec.otherwise)?,
-            otherwise: otherwise.transpose()?,
-            brought_by,
-            read_by,
-            advice: spec.advice.clone(),
-        })))
-    }
-
-    pub(super) fn condition(
-        self,
-        language: Language,
-        name: &str,
-        spec: &WhereSpec,
-    ) -> Result<Condition, LoadError> {
-        let key = |part: &str| format!("where.{name}.{part}");
-        if spec.relative && language != Language::Python {
-            return Err(self.wrong(&key("relative"), "paths are followed in Python only"));
-        }
-        Ok(Condition {
-            name: name.to_string(),
-            regex: spec.regex.as_ref().map(|text| self.regex(&key("regex"), text)).transpose()?,
-            not: self.patterns(&key("not"), language, &spec.not)?,
-            declared: self.patterns(&key("declared"), language, &spec.declared)?,
-            kind: spec.kind.as_ref().map(|text| self.regex(&key("type"), text)).transpose()?,
-            unused: spec.unused,
-            relative: spec.relative,
-        })
-    }
-
-    /// `2` is exactly two places, `1..=4` from one to four, `1..` at least one.
-    fn expect(self, text: &str) -> Result<std::ops::RangeInclusive<usize>, LoadError> {
-        let number = |text: &str| text.trim().parse::<usize>().ok();
-        let range = match text.split_once("..") {
-            None => number(text).map(|count| count..=count),
-            Some((start, "")) => number(start).map(|start| start..=usize::MAX),
-            Some((start, end)) => {
-                number(start).and_then(|start| Some(start..=number(end.trim_start_matches('='))?))
-            }
-        };
-        range.ok_or_else(|| self.wrong_text("expect", text, format!("`{text}` is not like `2` or `1..=4`")))
     }
 }
 

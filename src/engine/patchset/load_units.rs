@@ -1,11 +1,9 @@
 //! What ops say of includes and translation units, from TOML.
 
 use super::fault::{At, LoadError};
-use super::schema::{OtherwiseSpec, RewriteSpec, RightForSpec};
+use super::schema::RewriteSpec;
 use crate::engine::ops::files::Files;
-use crate::engine::ops::rewrite::{Headers, Replacement};
-use crate::engine::ops::right_for::RightFor;
-use crate::engine::pattern::Template;
+use crate::engine::ops::rewrite::Headers;
 use crate::engine::syntax::Language;
 
 impl At<'_> {
@@ -28,36 +26,6 @@ impl At<'_> {
             }
             None => Ok(texts.to_vec()),
         }
-    }
-
-    /// `right-for`; with `otherwise` it must say something.
-    pub(super) fn right_for(
-        self,
-        spec: &Option<RightForSpec>,
-        otherwise: &Option<OtherwiseSpec>,
-    ) -> Result<RightFor, LoadError> {
-        match spec {
-            Some(RightForSpec { cuda: None, rocm: true }) => {
-                Err(self.wrong("right-for", "it names no toolkits and does not exclude ROCm"))
-            }
-            Some(spec) => Ok(RightFor { cuda: self.range("right-for.cuda", &spec.cuda)?, rocm: spec.rocm }),
-            None if otherwise.is_some() => Err(self.wrong(
-                "otherwise",
-                "it belongs to `right-for`, which says for what else something is right",
-            )),
-            None => Ok(RightFor::default()),
-        }
-    }
-
-    /// What stands in place of a match.
-    pub(super) fn replacement(
-        self,
-        key: &str,
-        language: Language,
-        text: &str,
-    ) -> Result<Replacement, LoadError> {
-        let pattern = (!text.trim().is_empty()).then(|| self.pattern(key, language, text)).transpose()?;
-        Ok(Replacement { text: Template::new(text), pattern })
     }
 
     /// `brought-by` and `read-by` of a rewrite that says nothing that contradicts them.

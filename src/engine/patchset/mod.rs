@@ -4,6 +4,7 @@ mod arch_ops;
 pub mod bind;
 pub mod fault;
 pub mod load;
+mod load_code;
 mod load_units;
 mod load_words;
 pub mod schema;

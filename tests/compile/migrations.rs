@@ -57,6 +57,8 @@ const TEXTS: &[(Cause, &str)] = &[
     (Hand("texture references"), r"texture is not a template|cudaBindTexture|tex1Dfetch"),
     (Hand("cudaDeviceProp"), r"cudaDeviceProp.? has no member"),
     (Edit("cudaThread*"), r#"["‘']cudaThread(Synchronize|Exit)["’']"#),
+    (Hand("cuSPARSE by format"), r#"["‘']cusparse\w+["’']"#),
+    (Edit("<memory>"), r#"["‘'](unique_ptr|shared_ptr|make_unique|make_shared)["’'] is not a member of"#),
     (Hand("cudaMemLocation"), r"cudaMemLocation"),
     (Edit("nvToolsExt.h"), r"^nvToolsExt\.h: No such file"),
     (Edit("architectures"), r"Unsupported gpu architecture|Incompatible code generation"),

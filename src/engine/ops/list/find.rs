@@ -124,6 +124,17 @@ impl InFile {
     }
 }
 
+/// What an expression may come to: of `a if b else c`, `a` and `c`.
+fn alternatives(node: Node<'_>) -> Vec<Node<'_>> {
+    match (node.kind(), node.named_child(0), node.named_child(2)) {
+        ("conditional_expression", Some(then), Some(other)) => {
+            [then, other].into_iter().flat_map(alternatives).collect()
+        }
+        ("parenthesized_expression", Some(inner), None) => alternatives(inner),
+        _ => vec![node],
+    }
+}
+
 /// What is known of architectures that stand in no list of the file.
 fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
     match origin {
@@ -167,18 +178,20 @@ impl<'a> File<'a> {
     /// A list that PyTorch reads; names of generations and the like are a matter for a person.
     fn of_torch(&self, one: &Match, found: &mut InFile) {
         let line = line_of(&self.parsed.bytes, one.range.start);
-        match self.origin_in(one) {
-            Some(Origin::Literal { node, .. }) if self.names_arches(node) => {
-                found.push(self.bare(node, Reader::Torch));
+        for origin in self.origins_in(one) {
+            match origin {
+                Origin::Literal { node, .. } if self.names_arches(node) => {
+                    found.push(self.bare(node, Reader::Torch));
+                }
+                Origin::Literal { node, .. } if !self.bare_elements(node).is_empty() => {
+                    let text = self.parsed.text(node);
+                    found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
+                }
+                Origin::Machine => {
+                    found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed)));
+                }
+                _ => {}
             }
-            Some(Origin::Literal { node, .. }) if !self.bare_elements(node).is_empty() => {
-                let text = self.parsed.text(node);
-                found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
-            }
-            Some(origin @ Origin::Machine) => {
-                found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed)));
-            }
-            _ => {}
         }
     }
 
@@ -202,27 +215,24 @@ impl<'a> File<'a> {
         let matches = lists.find.iter().flat_map(|pattern| pattern.find_all(self.parsed));
         let fits = |one: &Match| lists.conditions.iter().all(|condition| condition.holds(one, self.parsed));
         for one in matches.filter(fits) {
-            let Some((node, split)) = self.literal_in(&one) else { continue };
-            // A word alone may be anything, and behind it a second one would be wrong.
-            if split || node.kind() != "string" || self.bare_elements(node).len() > 1 {
-                found.push(self.bare(node, Reader::Unknown));
+            for origin in self.origins_in(&one) {
+                let Origin::Literal { node, split, .. } = origin else { continue };
+                // A word alone may be anything, and behind it a second one would be wrong.
+                let is_list = split || node.kind() != "string" || self.bare_elements(node).len() > 1;
+                if is_list && self.names_arches(node) {
+                    found.push(self.bare(node, Reader::Unknown));
+                }
             }
         }
     }
 
-    /// The literal that `$ARCHES` stands for, where it names architectures, and whether it is cut into words.
-    fn literal_in(&self, found: &Match) -> Option<(Node<'a>, bool)> {
-        match self.origin_in(found)? {
-            Origin::Literal { node, split, .. } if self.names_arches(node) => Some((node, split)),
-            _ => None,
-        }
-    }
-
-    /// Where what `$ARCHES` stands for comes from.
-    fn origin_in(&self, found: &Match) -> Option<Origin<'a>> {
-        let range = found.bindings.get("ARCHES")?.range.clone();
-        let node = self.parsed.root().named_descendant_for_byte_range(range.start, range.end)?;
-        Some(resolve(node, self.parsed))
+    /// Where what `$ARCHES` stands for comes from: of `a if b else c`, each of both.
+    fn origins_in(&self, found: &Match) -> Vec<Origin<'a>> {
+        let range = found.bindings.get("ARCHES").map(|bound| bound.range.clone());
+        let node = range
+            .and_then(|range| self.parsed.root().named_descendant_for_byte_range(range.start, range.end));
+        let values = node.map(alternatives).unwrap_or_default();
+        values.into_iter().map(|value| resolve(value, self.parsed)).collect()
     }
 
     /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.

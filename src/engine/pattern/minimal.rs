@@ -20,6 +20,9 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     if new.trim().is_empty() {
         return vec![removal(bytes, range)];
     }
+    if let Some(edit) = within_string(language, bytes, range.clone(), new) {
+        return vec![edit];
+    }
     let old_tokens = tokens(language, bytes, range.clone());
     let new_tokens = tokens(language, new.as_bytes(), 0..new.len());
     let keys = |tokens: &[Token]| tokens.iter().map(|token| token.key.clone()).collect::<Vec<_>>();
@@ -27,6 +30,37 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &keys(&old_tokens), &keys(&new_tokens));
     let previous = std::iter::once(None).chain(ops.iter().map(Some));
     ops.iter().zip(previous).filter_map(|(op, previous)| texts.edit(&texts.slid(*op, previous))).collect()
+}
+
+/// What differs between two string literals of Python, where the old one keeps its quotes: it may go over several lines.
+fn within_string(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Option<Edit> {
+    let text = bytes.get(range.clone()).filter(|_| language == Language::Python)?;
+    let (old, new) = (content(text)?, content(new.as_bytes()).map(|at| &new[at])?);
+    // Two literals in a row end the first with its quotes.
+    let quotes = &text[old.end..];
+    if memchr::memmem::find(&text[old.clone()], quotes).is_some() {
+        return None;
+    }
+    let at = range.start + old.start;
+    let old = &text[old];
+    let alike =
+        |pairs: &mut dyn Iterator<Item = (&u8, &u8)>| pairs.take_while(|(one, other)| one == other).count();
+    let before = alike(&mut old.iter().zip(new.as_bytes()));
+    let after = alike(&mut old[before..].iter().rev().zip(new.as_bytes()[before..].iter().rev()));
+    let text = &new.as_bytes()[before..new.len() - after];
+    // Quotes of the template would end the literal.
+    let is_plain = !text.iter().any(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b'\n'));
+    (is_plain && before + after < old.len().max(new.len()))
+        .then(|| Edit { range: at + before..at + old.len() - after, text: text.to_vec() })
+}
+
+/// What stands between the quotes of a literal.
+fn content(text: &[u8]) -> Option<Range<usize>> {
+    let prefix = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let quote = *text.get(prefix).filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let length = if text[prefix..].starts_with(&[quote; 3]) && text.len() >= prefix + 6 { 3 } else { 1 };
+    let range = prefix + length..text.len().checked_sub(length)?;
+    (range.start <= range.end && text.ends_with(&vec![quote; length])).then_some(range)
 }
 
 /// What goes within a line takes the blanks on one side along; a `{` behind it goes to the line before.

@@ -24,7 +24,9 @@ impl FileDiff {
         let path = &self.path;
         let mut out = format!("diff --git a/{path} b/{path}\n").into_bytes();
         let diff = TextDiff::from_lines(self.before.as_slice(), self.after.as_slice());
-        out.extend_from_slice(format!("--- a/{path}\n+++ b/{path}\n").as_bytes());
+        // As git writes it: behind the tab `patch` looks for no more of a name with blanks.
+        let end = if path.contains(' ') { "\t" } else { "" };
+        out.extend_from_slice(format!("--- a/{path}{end}\n+++ b/{path}{end}\n").as_bytes());
         // Hunk by hunk, since only hunks are written byte for byte. Writing into memory does not fail.
         for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
             let _ = hunk.to_writer(&mut out);

@@ -19,8 +19,10 @@ impl Held {
         let before = self.0.len();
         for (op, plan) in planned.iter().filter(|(op, _)| searches(op)) {
             let Some(unit) = &op.unit else { continue };
-            for left in plan.open() {
-                self.0.entry((unit.clone(), left.site.path.clone())).or_insert(left.site.line);
+            let only_reports = matches!(plan.outcome, Outcome::Reported { .. }) && plan.edits.is_empty();
+            let reported = plan.sites.iter().filter(|_| only_reports);
+            for site in plan.open().map(|left| &left.site).chain(reported) {
+                self.0.entry((unit.clone(), site.path.clone())).or_insert(site.line);
             }
         }
         self.0.len() > before

@@ -138,6 +138,13 @@ impl Parsed {
         }
     }
 
+    /// Whether a place is a string of Python that is a statement: a docstring, which is text.
+    pub fn is_bare_string(&self, range: &Range<usize>) -> bool {
+        let node = self.root().descendant_for_byte_range(range.start, range.end);
+        let string = node.filter(|node| self.language == Language::Python && node.kind() == "string");
+        string.and_then(|node| node.parent()).is_some_and(|parent| parent.kind() == "expression_statement")
+    }
+
     /// How many places of the file itself are wrong by its grammar.
     pub fn syntax_errors(&self) -> usize {
         self.wrong_places().len()

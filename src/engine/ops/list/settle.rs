@@ -268,11 +268,21 @@ impl Settling<'_> {
         let element = &self.elements[index];
         let stays = self.settled.slots.iter().any(|slot| slot.was == Some(index));
         let wanted: Vec<Code> = self.rules.wish.wanted().filter(|code| !self.is_served(*code)).collect();
+        if self.is_paired() && !(stays && wanted.is_empty()) {
+            return self.leave(format!(
+                "`-code` beside {} names what is compiled: change both by hand",
+                element.text
+            ));
+        }
         match wanted.as_slice() {
             [] if stays => {}
             [] => self.settled.how.push(format!("drops {}", element.text)),
             [one] if !stays => {
                 let gencode = Gencode::of(*one);
+                if let Some(who) = self.rules.refusal(&gencode) {
+                    let (text, label) = (&element.text, one.label());
+                    return self.leave(format!("nvcc takes one {text}, and {who} refuses {label}"));
+                }
                 let text = element.spelt(&gencode);
                 self.settled.how.push(format!("{} becomes {text}", element.text));
                 let before = |slot: &Slot| slot.was.is_some_and(|other| other < index);
@@ -281,11 +291,22 @@ impl Settling<'_> {
             }
             [first, ..] => {
                 let instead = format!("to compile for another one instead: --only-arch {}", first.label());
-                self.settled.reported.push(format!("nvcc takes one {}; {instead}", element.text));
-                self.settled.how.clear();
-                self.settled.slots = unchanged(self.elements);
+                self.leave(format!("nvcc takes one {}; {instead}", element.text));
             }
         }
+    }
+
+    /// Whether `-code` stands beside `-arch`.
+    fn is_paired(&self) -> bool {
+        let starts = |text: &str| text.starts_with("-code") || text.starts_with("--gpu-code");
+        self.elements.iter().any(|element| starts(element.text.trim_start_matches(['"', '\''])))
+    }
+
+    /// Leaves the list as it is, to a person.
+    fn leave(&mut self, why: String) {
+        self.settled.reported.push(why);
+        self.settled.how.clear();
+        self.settled.slots = unchanged(self.elements);
     }
 
     /// A list that would lose everything stays as it is; so does one that a person must look at.

@@ -335,6 +335,7 @@ impl RewriteOp {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
                 && holds_for(found)
+                && !parsed.is_bare_string(&found.range)
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
         matches.dedup_by(|(one, _), (other, _)| one.range == other.range && one.bindings == other.bindings);

@@ -5,6 +5,7 @@ use super::outline::Outline;
 use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::ops::gencode::worlds::Presence;
+use crate::engine::syntax::words::Word;
 
 /// A list of architectures of a file.
 #[derive(Debug, Clone)]
@@ -142,7 +143,9 @@ impl Group {
         let guards = self.guards(outline, items);
         let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
         let is_value = own().any(|item| outline.sequences[item.sequence].resets);
-        List { entries, blocks, home, guards, ptx, single, is_one, by_torch, is_value }
+        let is_code = |word: &Word| word.text.starts_with("-code") || word.text.starts_with("--gpu-code");
+        let is_paired = own().any(|item| outline.sequences[item.sequence].words.iter().any(is_code));
+        List { entries, blocks, home, guards, ptx, single, is_one, is_paired, by_torch, is_value }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.

@@ -64,6 +64,8 @@ pub struct List<'a> {
     pub single: bool,
     /// Whether nothing else can stand there: the value of a variable.
     pub is_one: bool,
+    /// Whether `-code` stands beside it, which names what is compiled.
+    pub is_paired: bool,
     /// Whether PyTorch checks it.
     pub by_torch: bool,
     /// Whether it is a whole value, which must not become empty.
@@ -293,22 +295,42 @@ impl Settling<'_> {
         let wanted: Vec<Code> = self.law.wish.wanted().collect();
         let missing = wanted.iter().filter(|code| !self.serves(&parts, **code)).copied();
         let missing: Vec<Code> = missing.collect();
+        let stays = self.settled.fates.iter().all(|fate| *fate == Fate::Stays);
+        if self.list.is_paired && !(stays && missing.is_empty()) {
+            return self.leave("`-code` beside it names what is compiled: change both by hand".to_string());
+        }
         if missing.is_empty() {
             return;
         }
+        let names = missing.iter().map(Code::label).collect::<Vec<_>>().join(" ");
         if !parts.is_empty() || (self.list.is_one && missing.len() > 1) {
-            let names = missing.iter().map(Code::label).collect::<Vec<_>>().join(" ");
             let what = "the flag has room for one architecture";
-            self.settled.reported.push(format!("{what}: `--only-arch {names}` replaces it"));
-            if parts.is_empty() {
-                self.settled.fates.fill(Fate::Stays);
-                self.settled.dropped.clear();
-            }
-            return;
+            return self.leave(format!("{what}: `--only-arch {names}` replaces it"));
+        }
+        if let Some(toolkit) = self.refusing(&missing) {
+            return self.leave(format!(
+                "the flag has room for one architecture, and CUDA {toolkit} refuses {names}: compile for each toolkit \
+                 by a flag of its own"
+            ));
         }
         parts.extend(missing.iter().map(|code| Gencode::of(*code)));
         self.settled.added.extend(missing);
         self.settled.fates = vec![Fate::Becomes(parts)];
+    }
+
+    /// The given toolkit that gets to the list and refuses one of some results.
+    fn refusing(&self, codes: &[Code]) -> Option<Toolkit> {
+        let presence = &self.list.blocks[self.list.home];
+        let mut given = self.law.cuda.iter().copied().filter(|toolkit| self.law.reaches(presence, *toolkit));
+        given
+            .find(|toolkit| codes.iter().any(|code| !self.law.catalogue.takes(*toolkit, &Gencode::of(*code))))
+    }
+
+    /// Leaves the list as it is, to a person.
+    fn leave(&mut self, why: String) {
+        self.settled.fates.fill(Fate::Stays);
+        self.settled.dropped.clear();
+        self.settled.reported.push(why);
     }
 
     /// Whether parts give a result. PTX of the very architecture counts as its machine code: the driver translates it.

@@ -194,7 +194,20 @@ impl List<'_> {
             || alive.peek().is_none()
             || alive.any(|(_, fate)| *fate != Fate::Goes);
         let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
-        (left || may_vanish || self.entries.is_empty()).then_some(settled)
+        let is_left = (left && !self.empties_for_one(&settled, law)) || may_vanish || self.entries.is_empty();
+        is_left.then_some(settled)
+    }
+
+    /// Whether a given toolkit that compiled something would compile nothing.
+    fn empties_for_one(&self, settled: &Settled, law: &Law<'_>) -> bool {
+        law.cuda.iter().any(|toolkit| {
+            let takes = |parts: &[Gencode]| parts.iter().any(|part| law.catalogue.takes(*toolkit, part));
+            let reached = |entry: &Entry| law.reaches(self.presence(entry), *toolkit);
+            let mut fates = self.entries.iter().zip(&settled.fates).filter(|(entry, _)| reached(entry));
+            let had = self.entries.iter().any(|entry| reached(entry) && takes(&entry.parts));
+            let added = |one: &Addition| law.reaches(&self.reach(one, law), *toolkit);
+            had && !fates.any(|(_, fate)| *fate != Fate::Goes) && !settled.additions.iter().any(added)
+        })
     }
 
     /// Why a list is left of which every entry is for one chip alone.

@@ -6,7 +6,7 @@ use crate::engine::ops::Op;
 use crate::engine::ops::rename::RenameOp;
 use crate::engine::ops::rewrite::{Condition, Replacement, RewriteOp};
 use crate::engine::ops::right_for::{Otherwise, RightFor};
-use crate::engine::pattern::Template;
+use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::syntax::Language;
 
 impl At<'_> {
@@ -35,13 +35,14 @@ impl At<'_> {
             return self.words_rewrite(&globs, spec);
         }
         let language = self.language(&globs)?;
-        let replace = spec.replace.as_ref().map(|text| self.replacement("replace", language, text));
-        let otherwise = spec.otherwise.as_ref().map(|spec| {
-            let include = self.include(language, &spec.include)?;
-            Ok(Otherwise { text: self.replacement("otherwise", language, &spec.to)?, include })
-        });
         let conditions = spec.conditions.iter().map(|(name, spec)| self.condition(language, name, spec));
         let find = self.patterns("find", language, &spec.find)?;
+        let replace = spec.replace.as_ref().map(|text| self.replacement("replace", (language, &find), text));
+        let otherwise = spec.otherwise.as_ref().map(|spec| {
+            let include = self.include(language, &spec.include)?;
+            Ok(Otherwise { text: self.replacement("otherwise", (language, &find), &spec.to)?, include })
+        });
+        let (replace, otherwise) = (replace.transpose()?, otherwise.transpose()?);
         let inside = self.patterns("inside", language, &spec.inside)?;
         let not_inside = self.patterns("not-inside", language, &spec.not_inside)?;
         let speaking = find.iter().chain(&inside).chain(&not_inside);
@@ -56,7 +57,7 @@ impl At<'_> {
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
             find,
-            replace: replace.transpose()?,
+            replace,
             conditions: conditions.collect::<Result<_, _>>()?,
             inside,
             not_inside,
@@ -66,7 +67,7 @@ impl At<'_> {
             expect: spec.expect.as_ref().map(|text| self.expect(text)).transpose()?,
             include: self.include(language, &spec.include)?,
             right_for: self.right_for(&spec.right_for, &spec.otherwise)?,
-            otherwise: otherwise.transpose()?,
+            otherwise,
             brought_by,
             read_by,
             advice: spec.advice.clone(),
@@ -126,9 +127,19 @@ impl At<'_> {
         }
     }
 
-    /// What stands in place of a match.
-    fn replacement(self, key: &str, language: Language, text: &str) -> Result<Replacement, LoadError> {
+    /// What stands in place of a match of any of `find`.
+    fn replacement(
+        self,
+        key: &str,
+        (language, find): (Language, &[Pattern]),
+        text: &str,
+    ) -> Result<Replacement, LoadError> {
+        let template = Template::new(text);
+        let bound = |name: &str| find.iter().all(|pattern| pattern.has(name)).then(String::new);
+        if let Err(Unbound { name, .. }) = template.fill(bound) {
+            return Err(self.wrong_text(key, text, format!("a pattern of `find` has no `${name}`")));
+        }
         let pattern = (!text.trim().is_empty()).then(|| self.pattern(key, language, text)).transpose()?;
-        Ok(Replacement { text: Template::new(text), pattern })
+        Ok(Replacement { text: template, pattern })
     }
 }

@@ -62,6 +62,7 @@ fn a_caret_stands_under_every_value() {
     for (ops, line, value) in [
         ("[[rewrite]]\nfile = 'setup.py'\nfind = [\n  'f($X)',\n  'f($X',\n]\n".into(), 9, "'f($X'"),
         (format!("{CODE}expect = 'many'\n"), 8, "'many'"),
+        (format!("{CODE}replace = 'g($Y)'\n"), 8, "'g($Y)'"),
         (format!("{CODE}expect = '1..=x'\n"), 8, "'1..=x'"),
         (format!("{CODE}tags = '> twelve'\n"), 8, "'> twelve'"),
         (format!("{CODE}where.X.regex = '('\n"), 8, "'('"),

@@ -11,6 +11,7 @@ mod pen;
 pub mod rewrite;
 mod script;
 mod settle;
+mod single;
 
 use super::gencode::worlds::Worlds;
 use super::gencode::{Listed, Toolchain};

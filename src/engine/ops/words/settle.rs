@@ -134,7 +134,7 @@ impl Law<'_> {
         gone.or(early.first().map(|toolkit| Refusal::Early(*toolkit)))
     }
 
-    fn reaches(&self, presence: &Presence, toolkit: Toolkit) -> bool {
+    pub(super) fn reaches(&self, presence: &Presence, toolkit: Toolkit) -> bool {
         let world = self.worlds.position(World::Cuda(toolkit));
         world.is_some_and(|at| presence.at(at) != Truth::No)
     }
@@ -240,12 +240,12 @@ impl List<'_> {
     }
 }
 
-struct Settling<'a> {
-    list: &'a List<'a>,
-    law: &'a Law<'a>,
-    settled: Settled,
+pub(super) struct Settling<'a> {
+    pub(super) list: &'a List<'a>,
+    pub(super) law: &'a Law<'a>,
+    pub(super) settled: Settled,
     /// What each entry compiles afterwards.
-    kept: Vec<Vec<Gencode>>,
+    pub(super) kept: Vec<Vec<Gencode>>,
     /// Entries that gave PTX which a given toolkit refuses.
     lost_ptx: Vec<usize>,
 }
@@ -302,52 +302,8 @@ impl Settling<'_> {
         torch.is_some_and(|torch| part.arches().any(|arch| !self.law.catalogue.torch_takes(torch, arch)))
     }
 
-    /// A flag with room for one: what stays and what is wanted must be one and the same.
-    fn settle_single(&mut self) {
-        let mut parts: Vec<Gencode> = self.kept.concat();
-        let wanted: Vec<Code> = self.law.wish.wanted().collect();
-        let missing = wanted.iter().filter(|code| !self.serves(&parts, **code)).copied();
-        let missing: Vec<Code> = missing.collect();
-        let stays = self.settled.fates.iter().all(|fate| *fate == Fate::Stays);
-        if self.list.is_paired && !(stays && missing.is_empty()) {
-            return self.leave("`-code` beside it names what is compiled: change both by hand".to_string());
-        }
-        if missing.is_empty() {
-            return;
-        }
-        let names = missing.iter().map(Code::label).collect::<Vec<_>>().join(" ");
-        if !parts.is_empty() || (self.list.is_one && missing.len() > 1) {
-            let what = "the flag has room for one architecture";
-            return self.leave(format!("{what}: `--only-arch {names}` replaces it"));
-        }
-        if let Some(toolkit) = self.refusing(&missing) {
-            return self.leave(format!(
-                "the flag has room for one architecture, and CUDA {toolkit} refuses {names}: compile for each toolkit \
-                 by a flag of its own"
-            ));
-        }
-        parts.extend(missing.iter().map(|code| Gencode::of(*code)));
-        self.settled.added.extend(missing);
-        self.settled.fates = vec![Fate::Becomes(parts)];
-    }
-
-    /// The given toolkit that gets to the list and refuses one of some results.
-    fn refusing(&self, codes: &[Code]) -> Option<Toolkit> {
-        let presence = &self.list.blocks[self.list.home];
-        let mut given = self.law.cuda.iter().copied().filter(|toolkit| self.law.reaches(presence, *toolkit));
-        given
-            .find(|toolkit| codes.iter().any(|code| !self.law.catalogue.takes(*toolkit, &Gencode::of(*code))))
-    }
-
-    /// Leaves the list as it is, to a person.
-    fn leave(&mut self, why: String) {
-        self.settled.fates.fill(Fate::Stays);
-        self.settled.dropped.clear();
-        self.settled.reported.push(why);
-    }
-
     /// Whether parts give a result. PTX of the very architecture counts as its machine code: the driver translates it.
-    fn serves(&self, parts: &[Gencode], wanted: Code) -> bool {
+    pub(super) fn serves(&self, parts: &[Gencode], wanted: Code) -> bool {
         let implied = self.list.ptx == Ptx::Implied;
         parts.iter().flat_map(|part| &part.codes).any(|code| match (code, wanted) {
             (Code::Sass(arch), Code::Ptx(wanted)) if implied => arch.serves(wanted),

@@ -35,7 +35,12 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
 /// What differs between two string literals of Python, where the old one keeps its quotes: it may go over several lines.
 fn within_string(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Option<Edit> {
     let text = bytes.get(range.clone()).filter(|_| language == Language::Python)?;
-    let (old, new) = (content(text)?, content(new.as_bytes()).map(|at| &new[at])?);
+    let (old, fresh) = (content(text)?, content(new.as_bytes())?);
+    let prefix = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    if !text[..prefix(text)].eq_ignore_ascii_case(&new.as_bytes()[..prefix(new.as_bytes())]) {
+        return None;
+    }
+    let new = &new[fresh];
     // Two literals in a row end the first with its quotes.
     let quotes = &text[old.end..];
     if memchr::memmem::find(&text[old.clone()], quotes).is_some() {

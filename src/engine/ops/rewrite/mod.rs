@@ -320,6 +320,8 @@ impl RewriteOp {
 
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
     fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
+        // An op that names its file knows the docstrings in it.
+        let searches = self.files.globs().iter().any(|glob| glob.contains('*'));
         let holds_for =
             |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
         let inside = ranges(&self.inside, parsed, holds_for);
@@ -335,7 +337,7 @@ impl RewriteOp {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
                 && holds_for(found)
-                && !parsed.is_bare_string(&found.range)
+                && !(searches && parsed.is_bare_string(&found.range))
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
         matches.dedup_by(|(one, _), (other, _)| one.range == other.range && one.bindings == other.bindings);

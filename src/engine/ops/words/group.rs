@@ -131,7 +131,7 @@ fn given(list: &List<'_>, settled: Option<&Settled>, code: Code, law: &Law<'_>) 
 
 impl Group {
     /// The list that the law is settled for.
-    pub fn list<'a>(&self, outline: &Outline, items: &[Item], blocks: &'a [Presence]) -> List<'a> {
+    pub fn list<'a>(&'a self, outline: &Outline, items: &[Item], blocks: &'a [Presence]) -> List<'a> {
         let own = || self.items.iter().map(|at| &items[*at]);
         let entry =
             |item: &Item| Entry { parts: item.parts.clone(), block: outline.sequences[item.sequence].block };
@@ -143,9 +143,10 @@ impl Group {
         let guards = self.guards(outline, items);
         let (entries, home, by_torch) = (own().map(entry).collect(), self.home, self.by_torch);
         let is_value = own().any(|item| outline.sequences[item.sequence].resets);
+        let named_for = self.name.as_deref().filter(|name| is_named_for(name, own()));
         let is_code = |word: &Word| word.text.starts_with("-code") || word.text.starts_with("--gpu-code");
         let is_paired = own().any(|item| outline.sequences[item.sequence].words.iter().any(is_code));
-        List { entries, blocks, home, guards, ptx, single, is_one, is_paired, by_torch, is_value }
+        List { entries, blocks, home, guards, ptx, single, is_one, is_paired, by_torch, is_value, named_for }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.
@@ -156,6 +157,17 @@ impl Group {
         let guarded = blocks.into_iter().filter(|block| outline.blocks[*block].guard.is_some());
         guarded.map(|block| (block, outline.blocks[block].parent)).collect()
     }
+}
+
+/// Whether a name ends in the number of the one architecture that all items are for: `SM_60`, `GENCODE_FLAGS_SM60`.
+fn is_named_for<'a>(name: &str, items: impl Iterator<Item = &'a Item>) -> bool {
+    let digits = name.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let start = digits.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let numbers =
+        items.flat_map(|item| &item.parts).flat_map(|part| &part.codes).map(|code| code.arch().number);
+    let mut numbers: Vec<u32> = numbers.map(u32::from).collect();
+    numbers.dedup();
+    matches!(numbers.as_slice(), [one] if digits[start..].parse() == Ok(*one))
 }
 
 /// How a list says PTX, judged by how it is written.

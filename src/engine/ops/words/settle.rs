@@ -70,6 +70,8 @@ pub struct List<'a> {
     pub by_torch: bool,
     /// Whether it is a whole value, which must not become empty.
     pub is_value: bool,
+    /// Its variable, where that is named for its one architecture: `GENCODE_SM60`.
+    pub named_for: Option<&'a str>,
 }
 
 /// What becomes of an entry.
@@ -186,7 +188,7 @@ impl List<'_> {
             wanted.into_iter().for_each(|code| settling.want(code, &elsewhere(code)));
             settling.keep_ptx();
         }
-        let settled = settling.settled;
+        let settled = self.keeping_its_name(settling.settled);
         let is_dead = |entry: &Entry| self.presence(entry).is_dead(law.worlds, law.cuda);
         let mut alive =
             self.entries.iter().zip(&settled.fates).filter(|(entry, _)| !is_dead(entry)).peekable();
@@ -196,6 +198,24 @@ impl List<'_> {
         let may_vanish = !self.is_value && !self.blocks[self.home].every_toolkit();
         let is_left = (left && !self.empties_for_one(&settled, law)) || may_vanish || self.entries.is_empty();
         is_left.then_some(settled)
+    }
+
+    /// A variable that is named for its architecture holds no other.
+    fn keeping_its_name(&self, settled: Settled) -> Settled {
+        let changes = settled.fates.iter().any(|fate| *fate != Fate::Stays) || !settled.additions.is_empty();
+        match self.named_for.filter(|_| changes) {
+            Some(name) => {
+                let why = format!(
+                    "`{name}` is named for its architecture: change it, and what it is used in, by hand"
+                );
+                Settled {
+                    fates: vec![Fate::Stays; self.entries.len()],
+                    reported: vec![why],
+                    ..Settled::default()
+                }
+            }
+            None => settled,
+        }
     }
 
     /// Whether a given toolkit that compiled something would compile nothing.

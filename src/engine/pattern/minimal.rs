@@ -201,9 +201,9 @@ fn tokens(language: Language, bytes: &[u8], range: Range<usize>) -> Vec<Token> {
     let mut at = range.start;
     while at < range.end {
         let text = &bytes[at..range.end];
-        let comment = comment_length(language, text);
-        let length = comment.unwrap_or_else(|| token_length(text));
-        if comment.is_none() && !bytes[at].is_ascii_whitespace() {
+        let between = comment_length(language, text).or_else(|| continuation_length(text));
+        let length = between.unwrap_or_else(|| token_length(text));
+        if between.is_none() && !bytes[at].is_ascii_whitespace() {
             let range = at..at + length;
             tokens.push(Token { key: key(&bytes[range.clone()]), range });
         }
@@ -251,6 +251,11 @@ fn comment_length(language: Language, text: &[u8]) -> Option<usize> {
         .then(|| memchr::memmem::find(text, b"*/").map_or(text.len(), |end| end + 2))
 }
 
+/// The length of the `\` and the end of the line that a text begins with.
+fn continuation_length(text: &[u8]) -> Option<usize> {
+    [&b"\\\n"[..], b"\\\r\n"].into_iter().find(|end| text.starts_with(end)).map(<[u8]>::len)
+}
+
 /// From the opening quote to the closing one; one byte where there is none.
 fn string_length(text: &[u8]) -> usize {
     let quote = text[0];
@@ -283,6 +288,9 @@ mod tests {
         let old = "f(a,\n  // why\n  x.type(),  b)";
         assert_eq!(turned(old, "f(a, x.scalar_type(), b)").0, old.replace("type", "scalar_type"));
         assert_eq!(turned("f( 'a' )", "f(\"a\", \"b\")"), ("f( 'a', \"b\" )".into(), 1));
+        let continued = "f(   \\\n  x.type(), \\\r\n  b)";
+        assert_eq!(turned(continued, "f(x.scalar_type(), b)").0, continued.replace("type", "scalar_type"));
+        assert_eq!(turned("f(a, \\\n  b)", "f(a)").0, "f(a)");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use tree_sitter::Node;
 
+use super::reach::begun_again;
 use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::edit::Edits;
@@ -32,8 +33,8 @@ struct List {
     name: String,
     /// The number of the spelling that comes first.
     spelling: usize,
-    /// Where its first entry stands.
-    start: usize,
+    /// Where its entries stand, the first first.
+    starts: Vec<usize>,
     line: usize,
     gencodes: Vec<Gencode>,
     /// Whether an entry is only added where its architecture is asked for by name.
@@ -102,6 +103,11 @@ impl AnyGencodeOp {
         if list.on_request {
             return left("each arch is added only where it is asked for by name");
         }
+        if let Some(line) = begun_again(parsed, &list.name, &list.starts) {
+            return Err(format!(
+                "line {line} gives this name to another list; each has to be seen to by hand, or take two names"
+            ));
+        }
         let have: Vec<Code> = list.gencodes.iter().flat_map(|one| one.codes.clone()).collect();
         let missing = wish.wanted().filter(|code| !have.iter().any(|have| have.serves(*code)));
         if let Some(why) = one_chip::left(&have, &missing.collect::<Vec<_>>()) {
@@ -119,7 +125,7 @@ impl AnyGencodeOp {
             |entry: &Pattern| Pattern::new(entry.language, &entry.text.replace("$LIST", &list.name)).ok();
         let entries: Vec<Pattern> = spellings.filter_map(of_list).collect();
         let guard = |form: Option<String>| form.and_then(|form| Pattern::new(parsed.language, &form).ok());
-        let style = guard_style(parsed, list.start);
+        let style = guard_style(parsed, list.starts.first().copied().unwrap_or_default());
         let (first, last) = (style.as_ref().map(GuardStyle::from), style.as_ref().map(GuardStyle::until));
         let op = GencodeOp::of_entries(
             self.files.clone(),
@@ -143,7 +149,8 @@ impl AnyGencodeOp {
                 let start = found.range.start;
                 let line = line_of(&parsed.bytes, start);
                 let on_request = is_on_request(start, parsed);
-                let one = List { name, spelling, start, line, gencodes: vec![gencode], on_request };
+                let one =
+                    List { name, spelling, starts: vec![start], line, gencodes: vec![gencode], on_request };
                 match lists.iter_mut().find(|list| list.name == one.name) {
                     Some(list) => list.add(one),
                     None => lists.push(one),
@@ -159,9 +166,11 @@ impl List {
     fn add(&mut self, other: List) {
         self.gencodes.extend(other.gencodes);
         self.on_request |= other.on_request;
-        if other.start < self.start {
-            (self.start, self.line, self.spelling) = (other.start, other.line, other.spelling);
+        if other.starts < self.starts {
+            (self.line, self.spelling) = (other.line, other.spelling);
         }
+        self.starts.extend(other.starts);
+        self.starts.sort_unstable();
     }
 
     /// Where no guard can be written, what a given toolkit refuses goes.

@@ -5,7 +5,10 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::GencodeOp;
-use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
+use crate::engine::source::line_of;
+use crate::engine::syntax::language::{
+    Parsed, ancestors, descendants, descendants_holding, significant_children,
+};
 
 impl GencodeOp {
     /// The name of the list that entries are added to, where the entry begins with one.
@@ -42,8 +45,7 @@ fn is_read(name: Node<'_>) -> bool {
 }
 
 /// Whether a block is the body of a function that assigns the list by itself.
-pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: Option<&str>) -> bool {
-    let Some(list) = list else { return false };
+pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: &str) -> bool {
     let Some(function) = block.parent().filter(|parent| parent.kind() == "function_definition") else {
         return false;
     };
@@ -57,6 +59,38 @@ pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: Option<&str>) 
         left.is_some_and(|left| parsed.text(left) == list) && own(&node)
     });
     assigned && !declared("global_statement") && !declared("nonlocal_statement")
+}
+
+/// Whether a statement of a block assigns the list before it or a block within adds to it.
+pub(super) fn assigned_first(block: Node<'_>, parsed: &Parsed, list: &str, sites: &[Range<usize>]) -> bool {
+    let range = block.byte_range();
+    let first = sites.iter().map(|site| site.start).filter(|start| range.contains(start)).min();
+    let statements = significant_children(block).into_iter().filter_map(|statement| statement.named_child(0));
+    let mut assigned = statements.filter(|node| {
+        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
+        left.is_some_and(|left| parsed.text(left) == list)
+    });
+    assigned.any(|node| first.is_some_and(|first| node.end_byte() <= first))
+}
+
+/// The line in which a block assigns the list anew between flags that are added to it: each of its values is another list.
+pub(super) fn begun_again(parsed: &Parsed, list: &str, starts: &[usize]) -> Option<usize> {
+    let mut assigned = names(parsed, list).filter_map(|name| {
+        let assignment = name.parent().filter(|parent| parent.kind() == "assignment")?;
+        let anew = descendants(assignment).filter(|node| parsed.text(*node) == list).count() == 1;
+        (anew && assignment.child_by_field_name("left") == Some(name)).then_some(assignment)
+    });
+    let between = |node: &Node<'_>| {
+        let block = ancestors(*node).find(|outer| matches!(outer.kind(), "block" | "module"));
+        let range = block.map(|block| block.byte_range());
+        let within: Vec<usize> = starts
+            .iter()
+            .copied()
+            .filter(|at| range.as_ref().is_some_and(|range| range.contains(at)))
+            .collect();
+        within.iter().any(|at| *at < node.start_byte()) && within.iter().any(|at| *at > node.start_byte())
+    };
+    assigned.find(between).map(|node| line_of(&parsed.bytes, node.start_byte()))
 }
 
 /// The functions of a file that hold sites and that nothing in it names: what they add reaches nothing. Where all sites stand in such

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::GencodeOp;
 use super::guard::{Evaluation, names_hip};
-use super::reach::{begins_list, uncalled_functions};
+use super::reach::{assigned_first, begins_list, uncalled_functions};
 use super::tree::{Block, Defect, Entry, Fate, Group, Header, Item, Lines, Origin, Part};
 use super::worlds::{Presence, Truth, Worlds};
 use crate::engine::arch::Gencode;
@@ -81,8 +81,8 @@ impl<'a> Reader<'a> {
         let id = self.next_id;
         self.next_id += 1;
         let inline = lines.is_empty();
-        let own_list = begins_list(node, self.parsed, self.op.list());
         let Around { presence, context, choice } = around;
+        let own_list = self.begins_list(node, context.is_none());
         let context = context.unwrap_or(id);
         let mut block = Block { id, indent, presence, context, inline, own_list, choice, items: Vec::new() };
         let (mut at, mut next) = (lines.start, 0);
@@ -101,6 +101,15 @@ impl<'a> Reader<'a> {
         }
         self.push_text(&mut block, at..lines.end);
         block
+    }
+
+    /// Whether a block begins a list of its own: the body of a function, and where names are not known also a block
+    /// that something else than the toolkit decides about.
+    fn begins_list(&self, block: Node<'a>, is_context: bool) -> bool {
+        let Some(list) = self.op.list() else { return false };
+        let in_function = begins_list(block, self.parsed, list);
+        let anew = || block.parent().is_some() && assigned_first(block, self.parsed, list, &self.sites);
+        in_function || (self.op.any && is_context && anew())
     }
 
     fn push_text(&self, block: &mut Block, range: Range<usize>) {

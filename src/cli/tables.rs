@@ -1,6 +1,7 @@
 //! Outcomes and effects as tables.
 
 use super::style::{BAD, DIM, GOOD, STRONG, WARN, columns, paint};
+use crate::engine::arch::Code;
 use crate::engine::ops::gencode::Compiled;
 use crate::engine::ops::{Outcome, Site};
 use crate::engine::plan::effect::{Effect, EffectRow};
@@ -64,11 +65,11 @@ fn details(report: &OpReport, verbose: bool) -> String {
     if let Outcome::Changed { how } = &report.outcome
         && is_long(how)
     {
-        how.iter().for_each(|how| text.push_str(&format!("      {how}\n")));
+        each_once(how).iter().for_each(|how| text.push_str(&format!("      {how}\n")));
     }
     // An op that looks at many files says itself which one it means.
     let files = if report.files.contains('*') { String::new() } else { format!(" {}:", report.files) };
-    for remark in &report.remarks {
+    for remark in each_once(&report.remarks) {
         text.push_str(&format!("  {}{files} {remark}\n", paint(WARN, "remark")));
     }
     let all = verbose || matches!(report.outcome, Outcome::Reported { .. });
@@ -79,6 +80,22 @@ fn details(report: &OpReport, verbose: bool) -> String {
         text.push_str(&place(&left.site, &format!("left, {}: ", left.why)));
     }
     text
+}
+
+/// Equal lines as one, with their number.
+fn each_once(lines: &[String]) -> Vec<String> {
+    let mut counted: Vec<(&String, usize)> = Vec::new();
+    for line in lines {
+        match counted.iter_mut().find(|(other, _)| *other == line) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((line, 1)),
+        }
+    }
+    let text = |(line, count): (&String, usize)| match count {
+        1 => line.clone(),
+        count => format!("{line} ({count} times)"),
+    };
+    counted.into_iter().map(text).collect()
 }
 
 /// A place with its line of code.
@@ -249,19 +266,34 @@ fn lacking(flags: &[Compiled], other: &[Compiled]) -> Vec<usize> {
     found
 }
 
+/// What a flag compiles: `120`, `120 120 (PTX)`.
 fn marked(flag: &Compiled, mark: Option<Mark>) -> String {
-    let labels: Vec<String> = flag.gencode.codes.iter().map(|code| code.label()).collect();
-    let label = format!("{}{}", labels.join("+"), if flag.accepted { "" } else { "!" });
-    match mark {
-        Some(mark) => paint(mark.style.bold(), &format!("{}{label}", mark.sign)),
-        None if !flag.accepted => paint(BAD, &label),
-        None => label,
-    }
+    let refused = if flag.accepted { "" } else { "!" };
+    let one = |code: &Code| match mark {
+        Some(mark) => paint(mark.style.bold(), &format!("{}{}{refused}", mark.sign, code.label())),
+        None if !flag.accepted => paint(BAD, &format!("{}{refused}", code.label())),
+        None => code.label(),
+    };
+    flag.gencode.codes.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_lines_are_counted() {
+        let lines = ["a", "b", "a"].map(String::from);
+        assert_eq!(each_once(&lines), ["a (2 times)", "b"]);
+    }
+
+    #[test]
+    fn each_code_of_a_flag_has_its_mark() {
+        let gencode = "arch=compute_35,code=[sm_35,compute_35]".parse().expect("gencode");
+        let flag = Compiled { gencode, accepted: false };
+        let text = marked(&flag, Some(Mark { sign: "-", style: BAD }));
+        assert_eq!(anstream::adapter::strip_str(&text).to_string(), "-35! -35 (PTX)!");
+    }
 
     fn flags(text: &str) -> Vec<Compiled> {
         let flag = |word: &str| Compiled {

@@ -61,8 +61,8 @@ const LIBRARIES: [&str; 14] = [
     "nlohmann",
 ];
 
-/// Folders of code for HIP alone.
-const HIP: [&str; 3] = ["hip", "rocm", "amd_detail"];
+/// Words in the names of folders of code for HIP alone: `hip_fmha`, `amd_detail`.
+const HIP: [&str; 3] = ["hip", "rocm", "amd"];
 
 impl Files {
     /// Files whose whole path one of the globs matches; `*` does not match `/`.
@@ -156,7 +156,9 @@ fn is_foreign(folder: &str) -> bool {
         let name = folder.get(..library.len()).filter(|name| name.eq_ignore_ascii_case(library));
         name.is_some_and(|name| version(&folder[name.len()..]))
     };
-    THIRD_PARTY.iter().any(is) || HIP.iter().any(is) || LIBRARIES.iter().any(is_library)
+    let mut words = folder.split(['_', '-']);
+    let is_hip = words.any(|word| HIP.iter().any(|hip| word.eq_ignore_ascii_case(hip)));
+    THIRD_PARTY.iter().any(is) || is_hip || LIBRARIES.iter().any(is_library)
 }
 
 /// `scan.hip`, `scan_hip.cpp`: what torch's hipify writes beside `scan.cu` and `scan.cpp`.
@@ -194,6 +196,8 @@ mod tests {
             ("lib/Eigen-3.4.0/Core/a.h", "lib/Eigen-3.4.0"),
             ("cub-1.8.0/cub/a.h", "cub-1.8.0"),
             ("csrc/rocm/a.cu", "csrc/rocm"),
+            ("csrc/attention/hip_fmha/a.h", "csrc/attention/hip_fmha"),
+            ("csrc/amd/hip_float8.h", "csrc/amd"),
             ("csrc/scan_hip.h", "csrc/scan_hip.h"),
         ] {
             assert!(!everywhere.contains(foreign), "{foreign}");

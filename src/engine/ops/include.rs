@@ -193,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn a_definition_that_may_be_there_is_no_guard() {
+        let text = "#ifndef INFINITY\n#define INFINITY 1e30f\n#endif\n\nint a() {}\n";
+        assert_eq!(with("<cstdint>", text), format!("#include <cstdint>\n\n{text}"));
+        let guarded = "#ifndef A_H\n#define A_H\nint a();\n#endif  // A_H\n/* end */\n";
+        let wanted = guarded.replace("#define A_H\n", "#define A_H\n\n#include <cstdint>\n\n");
+        assert_eq!(with("<cstdint>", guarded), wanted);
+    }
+
+    #[test]
     fn an_include_follows_its_family() {
         let text = "#include <cub/cub.cuh>\n#include <cuda/atomic>\n#include <vector>\n\nint a() {}\n";
         let after = |line: &str| text.replace(line, &format!("{line}#include <cuda/std/functional>\n"));

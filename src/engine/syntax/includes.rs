@@ -48,7 +48,7 @@ pub fn conditions(lexed: &Lexed<'_>, guard: Option<usize>, offset: usize) -> Vec
 }
 
 /// The directive that begins the guard of a header: `#ifndef X` and `#define X` before all code, whose `#endif` is the
-/// last directive.
+/// end of the file.
 pub fn guard(lexed: &Lexed<'_>) -> Option<usize> {
     let keyword = |directive: usize| lexed.keyword(directive);
     let first = (0..lexed.directives.len()).find(|directive| keyword(*directive) != b"pragma")?;
@@ -70,7 +70,10 @@ pub fn guard(lexed: &Lexed<'_>) -> Option<usize> {
     let second = lexed.directives.get(first + 1)?;
     let before_code = code.is_none_or(|code| second.start < code);
     let defines = keyword(first + 1) == b"define" && named(first + 1, 2) == asks;
-    (before_code && defines && closing(lexed, first) == Some(lexed.directives.len() - 1)).then_some(first)
+    let last = lexed.directives.len() - 1;
+    let behind = &lexed.all[lexed.directives[last].end..];
+    let ends = closing(lexed, first) == Some(last) && behind.iter().all(|token| token.kind == Kind::Comment);
+    (before_code && defines && ends).then_some(first)
 }
 
 /// The `#endif` of an `#if`.

@@ -115,10 +115,11 @@ impl<'a> Bound<'a> {
             .collect();
         let possible =
             unknown.iter().filter(|(patch, _)| patch.ops.iter().any(|op| is_for(&op.tags, &version)));
-        let left: Vec<String> =
-            possible.map(|(patch, key)| format!("{} ({})", patch.id, flag_of(key))).collect();
+        let left: Vec<(&str, &str)> =
+            possible.map(|(patch, key)| (patch.id.as_str(), flag_of(key))).collect();
         if !left.is_empty() {
-            notes.push(format!("left out, as nothing tells whether they are needed: {}", left.join(", ")));
+            let named = named_or_counted(&left).join(", ");
+            notes.push(format!("left out, as nothing tells whether they are needed: {named}"));
         }
         let replaced = patches.iter().filter_map(|bound| {
             let origin = bound.patch.replaced_by.as_ref()?;
@@ -154,6 +155,20 @@ impl<'a> Bound<'a> {
         let (wish, passes) = (&self.request.wish, &self.passes);
         Aim { wish, toolchain, torch, passes, earlier: &NO_EDITS }
     }
+}
+
+/// Patches and the flags that would tell: by name, or where they are many, by set and flag.
+fn named_or_counted(patches: &[(&str, &str)]) -> Vec<String> {
+    const MOST: usize = 8;
+    if patches.len() <= MOST {
+        return patches.iter().map(|(patch, flag)| format!("{patch} ({flag})")).collect();
+    }
+    let mut counted: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (patch, flag) in patches {
+        let set = patch.split('/').next().unwrap_or(patch);
+        *counted.entry((set, flag)).or_default() += 1;
+    }
+    counted.into_iter().map(|((set, flag), count)| format!("{count} of {set} ({flag})")).collect()
 }
 
 /// The flag that tells a key of `needed`.
@@ -207,4 +222,17 @@ fn newer_toolkits(request: &Request, catalogue: &Catalogue) -> Vec<String> {
     newer
         .map(|toolkit| format!("CUDA {toolkit} is newer than the catalogue and is treated as {newest}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_patches_are_counted_by_set_and_flag() {
+        let few = [("a/one", "--cuda"), ("a/two", "--host")];
+        assert_eq!(named_or_counted(&few), ["a/one (--cuda)", "a/two (--host)"]);
+        let many = [&few[..], &[("b/one", "--cuda"); 8]].concat();
+        assert_eq!(named_or_counted(&many), ["1 of a (--cuda)", "1 of a (--host)", "8 of b (--cuda)"]);
+    }
 }

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
+use super::qualified::{is_end_of_longer, without_global};
 use crate::engine::syntax::Language;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
@@ -121,6 +122,9 @@ impl Pattern {
     /// argument.
     fn match_all(&self, parsed: &Parsed, node: Node<'_>) -> Vec<Match> {
         let [pattern] = self.nodes.as_slice() else { return Vec::new() };
+        if is_end_of_longer(pattern, node) {
+            return Vec::new();
+        }
         let ways = matches(pattern, node, parsed, &Bindings::default());
         let one = |bindings| Match {
             range: node.byte_range(),
@@ -251,6 +255,7 @@ fn all_of(node: Node<'_>) -> Vec<Node<'_>> {
 
 /// Every way in which a pattern matches at a node, given what is bound.
 fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
+    let node = without_global(pattern, node);
     let fits = match pattern {
         PatternNode::One(_) => node.is_named(),
         PatternNode::Many(_) => true,

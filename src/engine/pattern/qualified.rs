@@ -24,7 +24,8 @@ pub(super) fn is_end_of_longer(pattern: &PatternNode, node: Node<'_>) -> bool {
 
 fn begins_with_scope(pattern: &PatternNode) -> bool {
     let PatternNode::Branch { kind, children } = pattern else { return false };
-    kind.name == QUALIFIED && !matches!(children.first(), Some(PatternNode::Leaf { text, .. }) if text == "::")
+    kind.name == QUALIFIED
+        && !matches!(children.first(), Some(PatternNode::Leaf { text, .. }) if text == "::")
 }
 
 fn is_global(node: Node<'_>) -> bool {

@@ -86,7 +86,7 @@ struct File<'a> {
     dead: DeadCode,
     others: Others,
     earlier: Option<&'a Edits>,
-    own: &'a [Option<OwnName>],
+    own: &'a [Vec<OwnName>],
 }
 
 /// What becomes of a place.
@@ -143,13 +143,14 @@ impl RewriteOp {
 
     /// Of each pattern, what the tree defines itself of the names that it speaks of; a branch for the case that a name
     /// is not there is taken.
-    fn own_names(&self, sources: &Sources, passes: &Passes) -> Vec<Option<OwnName>> {
+    fn own_names(&self, sources: &Sources, passes: &Passes) -> Vec<Vec<OwnName>> {
         let of = |pattern: &Pattern| {
             let names = (pattern.language == Language::Cpp).then(|| pattern.names());
-            names.into_iter().flatten().find_map(|name| {
+            let own = names.into_iter().flatten().flat_map(|name| {
                 let passes = passes.clone().assuming(&name, Macro::Undefined);
-                own::definition(sources, &name, &passes)
-            })
+                own::definitions(sources, &name, &passes)
+            });
+            own.collect()
         };
         self.find.iter().map(of).collect()
     }
@@ -226,13 +227,14 @@ impl RewriteOp {
     fn reason_to_leave(
         &self,
         found: &Match,
-        own: Option<&OwnName>,
+        own: &[OwnName],
         file: &File<'_>,
     ) -> Result<Option<Reason>, OpError> {
         if file.dead.holds(found.range.start) {
             return Ok(Some(("code that is never taken".to_string(), false)));
         }
-        if let Some(own) = own {
+        let is_meant = |own: &&OwnName| own.is_meant(&file.parsed.bytes, found.range.start);
+        if let Some(own) = own.iter().find(is_meant) {
             return Ok(Some((own.to_string(), false)));
         }
         let other = file.others.compiling(found.range.start).filter(|_| self.otherwise.is_none());
@@ -319,7 +321,7 @@ impl RewriteOp {
     }
 
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
-    fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
+    fn matches<'o>(&self, parsed: &Parsed, own: &'o [Vec<OwnName>]) -> Vec<(Match, &'o [OwnName])> {
         // An op that names its file knows the docstrings in it.
         let searches = self.files.globs().iter().any(|glob| glob.contains('*'));
         let holds_for =
@@ -328,9 +330,9 @@ impl RewriteOp {
         let not_inside = ranges(&self.not_inside, parsed, holds_for);
         let within =
             |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
-        let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();
+        let mut matches: Vec<(Match, &[OwnName])> = Vec::new();
         for (pattern, own) in self.find.iter().zip(own) {
-            let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_ref()));
+            let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_slice()));
             matches.extend(found);
         }
         matches.retain(|(found, _)| {

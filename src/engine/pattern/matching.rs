@@ -428,6 +428,7 @@ mod tests {
         let text = "#define CHECK(x) \\\n  AT_CHECK(x.is_cuda(), #x \" must be\")\nvoid f() { AT_CHECK(1); }\n// AT_CHECK(2)\n";
         assert_eq!(cpp("AT_CHECK($$$A)", text), 2);
         assert_eq!(cpp("cub::CTA_SYNC()", "void f() { cub::CTA_SYNC(); x::CTA_SYNC(); }\n"), 1);
+        assert_eq!(cpp("$_ && f($X)", "void g() { if (a && f(1)) x = a < b && f(2); }\n"), 2);
         assert_eq!(cpp("cub::LaneId()", "struct A { A() : lane(cub::LaneId()), b(0) {} };\n"), 1);
     }
 

@@ -1,6 +1,7 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod lanes;
 mod path;
 mod removal;
 mod units;
@@ -39,6 +40,8 @@ pub struct RewriteOp {
     pub inside: Vec<Pattern>,
     /// Not within a match of one of these.
     pub not_inside: Vec<Pattern>,
+    /// In CUDA: only where some lanes of a warp may have left before.
+    pub behind_exit: bool,
     /// A file with a match of one of these is cured already.
     pub unless: Vec<Pattern>,
     /// Only files with a match of one of these; all where there is none.
@@ -302,6 +305,7 @@ impl RewriteOp {
         let replace = self.replace.iter().map(|replace| ("replace", replace.text.to_string()));
         let otherwise = self.otherwise.iter().map(|otherwise| ("otherwise", otherwise.text.text.to_string()));
         let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        let behind = self.behind_exit.then(|| ("behind-exit", "true".to_string()));
         let expect = self.expect.iter().map(|expect| ("expect", count(expect)));
         let include = self.include.iter().map(|include| ("include", include.clone()));
         let [find, others @ ..] = patterns;
@@ -310,6 +314,7 @@ impl RewriteOp {
             .chain(replace)
             .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
+            .chain(behind)
             .chain(include)
             .chain(self.right_for.parts())
             .chain(otherwise)
@@ -339,6 +344,7 @@ impl RewriteOp {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
                 && holds_for(found)
+                && (!self.behind_exit || lanes::is_behind_exit(&found.range, parsed))
                 && !(searches && parsed.is_bare_string(&found.range))
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));

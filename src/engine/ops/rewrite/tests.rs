@@ -27,6 +27,7 @@ fn empty(glob: &str) -> RewriteOp {
         conditions: Vec::new(),
         inside: Vec::new(),
         not_inside: Vec::new(),
+        behind_exit: false,
         unless: Vec::new(),
         beside: Vec::new(),
         accept: Vec::new(),
@@ -65,6 +66,7 @@ fn condition(name: &str) -> Condition {
         kind: None,
         unused: false,
         relative: false,
+        varies: false,
     }
 }
 

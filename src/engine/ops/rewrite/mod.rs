@@ -141,7 +141,12 @@ impl RewriteOp {
     /// Whether a file has to be parsed at all.
     fn concerns(&self, bytes: &[u8]) -> bool {
         let counted = self.expect.iter().flat_map(|_| self.done_forms().chain(&self.unless));
-        self.find.iter().chain(counted).any(|pattern| pattern.may_match(bytes))
+        let holds = |text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
+        let may_match = |pattern: &Pattern| {
+            let speaking = self.conditions.iter().filter(|condition| pattern.has(&condition.name));
+            pattern.may_match(bytes) && speaking.filter_map(Condition::prefix).all(holds)
+        };
+        self.find.iter().any(may_match) || counted.into_iter().any(|pattern| pattern.may_match(bytes))
     }
 
     /// Of each pattern, what the tree defines itself of the names that it speaks of; a branch for the case that a name

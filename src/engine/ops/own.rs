@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::Site;
 use crate::engine::source::Sources;
-use crate::engine::syntax::census::{Name, Place};
+use crate::engine::syntax::census::{Definition, Name, Place};
+use crate::engine::syntax::namespaces::looks_in;
 use crate::engine::syntax::{DeadCode, Language, Passes};
 
 /// A name with the place where the tree defines it.
@@ -19,32 +20,47 @@ pub struct OwnName {
     pub site: Site,
     /// As what: `macro`, `function`.
     pub what: &'static str,
+    /// The namespaces around the whole name; none where it is defined outside of all.
+    outer: Vec<String>,
 }
 
 impl fmt::Display for OwnName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, site, what } = self;
+        let Self { name, site, what, outer } = self;
+        let name = outer.iter().chain([name]).map(String::as_str).collect::<Vec<_>>().join("::");
         write!(f, "{} line {} defines `{name}` itself, as a {what}", site.path, site.line)
     }
 }
 
 impl OwnName {
     /// From the place of a definition.
-    pub fn new(name: &str, site: Site, what: &'static str) -> Self {
-        Self { name: name.to_string(), site, what }
+    pub fn new(name: &str, site: Site, definition: &Definition) -> Self {
+        let Definition { what, outer, .. } = definition;
+        Self { name: name.to_string(), site, what, outer: outer.clone() }
+    }
+
+    /// Whether the name may mean this one wherever it stands.
+    pub fn is_everywhere(&self) -> bool {
+        self.outer.is_empty()
+    }
+
+    /// Whether the name may mean this one at a place of a file.
+    pub fn is_meant(&self, bytes: &[u8], at: usize) -> bool {
+        self.is_everywhere() || looks_in(bytes, at, &self.outer)
     }
 }
 
-/// Where some C++ file of a tree defines a name, but for branches that are never taken.
-pub fn definition(sources: &Sources, name: &str, passes: &Passes) -> Option<OwnName> {
+/// Where the C++ files of a tree define a name, but for branches that are never taken.
+pub fn definitions(sources: &Sources, name: &str, passes: &Passes) -> Vec<OwnName> {
     let parsed = Name::new(name);
-    cpp(sources).into_par_iter().find_map_first(|(path, bytes)| {
+    let of = |(path, bytes): (&str, &Arc<[u8]>)| {
         let definitions = parsed.census(bytes).definitions;
         // Most files use the name and do not define it; then the dead code does not matter.
-        let dead = (!definitions.is_empty()).then(|| DeadCode::of(bytes, passes))?;
-        let (at, what) = definitions.into_iter().find(|(at, _)| !dead.holds(*at))?;
-        Some(OwnName::new(name, Site::of(path, bytes, at), what))
-    })
+        let dead = if definitions.is_empty() { DeadCode::default() } else { DeadCode::of(bytes, passes) };
+        let live = definitions.into_iter().filter(|one| !dead.holds(one.at));
+        live.map(|one| OwnName::new(name, Site::of(path, bytes, one.at), &one)).collect::<Vec<_>>()
+    };
+    cpp(sources).into_par_iter().flat_map_iter(of).collect()
 }
 
 /// The C++ files of a tree.

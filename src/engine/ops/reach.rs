@@ -1,10 +1,17 @@
 //! What translation units of a tree read, in order.
 //!
-//! A file that no other one includes is a unit, also a header that includes something. What is included is a file of the
-//! tree by the end of its path; in quotes, one beside the file that includes it comes first.
+//! A file that a compiler takes and no other one includes is a unit. What is included is a file of the tree by the end of
+//! its path; in quotes, one beside the file that includes it comes first.
+//!
+//! A header that no unit comes to is read by nobody, as one for Objective-C is, unless the includes of the tree do not
+//! tell: nothing in it is compiled, as in a tree of headers alone; an include names a macro; one that is no file of the
+//! tree has the header's name, as where a build copies headers; or a Python file makes sources that include it. Then a
+//! header that nobody includes is a unit too, if it includes something itself: an include too many harms no one, one too
+//! few stops a build.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use super::include::conditions_around;
 use crate::engine::source::Sources;
@@ -16,6 +23,24 @@ use crate::engine::syntax::{DeadCode, Language, Passes};
 pub struct Reach<'s> {
     sources: &'s Sources,
     files: BTreeMap<&'s str, Vec<Line<'s>>>,
+    unseen: OnceLock<Unseen<'s>>,
+}
+
+/// What may be read though no include shows it.
+struct Unseen<'s> {
+    /// Whether all may: nothing is compiled, or an include names a macro.
+    all: bool,
+    /// The names of what is included and is no file of the tree.
+    names: BTreeSet<&'s str>,
+    /// The Python files that make sources.
+    makers: Vec<&'s [u8]>,
+}
+
+impl Unseen<'_> {
+    fn may_be(&self, name: &str) -> bool {
+        let made = |text: &&[u8]| memchr::memmem::find(text, name.as_bytes()).is_some();
+        self.names.contains(name) || self.makers.iter().any(made)
+    }
 }
 
 /// An include that is taken.
@@ -39,7 +64,7 @@ impl<'s> Reach<'s> {
             names.entry(split(path).1).or_default().push(path);
         }
         let files = paths().map(|path| (path, lines(sources, path, (&names, passes)))).collect();
-        Self { sources, files }
+        Self { sources, files, unseen: OnceLock::new() }
     }
 
     /// The files that lack a header at one of these places: some unit comes to it before it has read the header, or one
@@ -55,8 +80,10 @@ impl<'s> Reach<'s> {
         for unit in self.units() {
             read.extend(search.walk(unit, &mut lacking));
         }
-        for path in places.keys().filter(|path| !self.lines(path).is_empty()) {
-            if !read.contains(path) {
+        // Files that include each other in a circle.
+        let includes = |path: &&&str| !self.lines(path).is_empty();
+        for path in places.keys().filter(includes) {
+            if !read.contains(path) && self.is_read(path) {
                 read.extend(search.walk(path, &mut lacking));
             }
         }
@@ -67,9 +94,31 @@ impl<'s> Reach<'s> {
     pub fn units(&self) -> impl Iterator<Item = &'s str> {
         let included: BTreeSet<&str> = self.files.values().flatten().filter_map(|line| line.to).collect();
         let counts = move |(path, lines): &(&&str, &Vec<Line<'_>>)| {
-            !included.contains(**path) && (is_compiled(path) || !lines.is_empty())
+            !included.contains(**path) && (is_compiled(path) || (!lines.is_empty() && self.is_read(path)))
         };
         self.files.iter().filter(counts).map(|(path, _)| *path)
+    }
+
+    /// Whether somebody may read a file that no unit comes to.
+    fn is_read(&self, path: &str) -> bool {
+        let unseen = self.unseen.get_or_init(|| self.unseen());
+        is_compiled(path) || unseen.all || unseen.may_be(split(path).1)
+    }
+
+    fn unseen(&self) -> Unseen<'s> {
+        let bytes = |language| {
+            let of = move |(path, _): &(&str, &Arc<[u8]>)| Language::of_path(path) == Some(language);
+            self.sources.iter().filter(of).map(|(_, bytes)| &bytes[..])
+        };
+        let mut lines = bytes(Language::Cpp).flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
+        let all = !self.files.keys().any(|path| is_compiled(path)) || lines.any(includes_a_macro);
+        let elsewhere = self.files.values().flatten().filter(|line| line.to.is_none());
+        let makes = |bytes: &&[u8]| memchr::memmem::find(bytes, b"#include").is_some();
+        Unseen {
+            all,
+            names: elsewhere.map(|line| split(line.header).1).collect(),
+            makers: bytes(Language::Python).filter(makes).collect(),
+        }
     }
 
     /// The first of some places that a unit comes to: the file and the offset.
@@ -208,6 +257,17 @@ fn nearest<'s>(names: &ByName<'s>, path: &str, header: &str) -> Option<&'s str> 
     found.copied().rev().max_by_key(shared)
 }
 
+/// `#include HEADER`
+fn includes_a_macro(line: &[u8]) -> bool {
+    let directive = line.trim_ascii_start().strip_prefix(b"#").map(<[u8]>::trim_ascii_start);
+    let path = directive.and_then(|directive| directive.strip_prefix(b"include"));
+    path.is_some_and(|path| {
+        let named = path.trim_ascii_start();
+        named.len() < path.len()
+            && named.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
+    })
+}
+
 fn is_compiled(path: &str) -> bool {
     matches!(path.rsplit('.').next(), Some("cu" | "cc" | "cpp" | "cxx"))
 }
@@ -262,6 +322,22 @@ mod tests {
         assert_eq!(lacking(&[("a.cu", &format!("{need}#include <brings>\n"))]), ["a.cu"]);
         assert!(lacking(&[("a.h", need)]).is_empty());
         assert_eq!(lacking(&[("a.h", &with("#include <other>\n"))]), ["a.h"]);
+    }
+
+    #[test]
+    fn a_header_that_no_unit_reads_lacks_nothing_unless_the_includes_do_not_tell() {
+        let header = ("objc/a.h", "#include <other>\nvoid f() { need(); }\n");
+        let beside = |path: &str, text: &str| lacking(&[header, (path, text)]);
+        assert_eq!(beside("b.h", "#include <b>\n"), ["objc/a.h"]);
+        assert!(beside("b.cpp", "#include <b>\n").is_empty());
+        assert!(lacking(&[header, ("b.cpp", ""), ("c.h", "#include \"objc/a.h\"\n")]).is_empty());
+        assert_eq!(beside("b.cpp", "#include \"objc/a.h\"\n"), ["objc/a.h"]);
+        assert_eq!(beside("b.cpp", "#include <copied/a.h>\n"), ["objc/a.h"]);
+        assert_eq!(beside("b.cpp", "#  include HEADER\n"), ["objc/a.h"]);
+        let python = [header, ("b.cpp", ""), ("jit.py", "load_inline('#include <a.h>')\n")];
+        assert_eq!(lacking(&python), ["objc/a.h"]);
+        let objective = [header, ("b.cpp", ""), ("c.mm", "#include \"a.h\"\n")];
+        assert!(lacking(&objective).is_empty());
     }
 
     #[test]

@@ -56,7 +56,10 @@ impl RenameOp {
             .assuming(&self.from, Macro::Undefined)
             .assuming(&self.to, Macro::Defined(Number::ANY));
         let counted = self.counted(sources, &passes);
-        if let Some(plan) = self.own_definition(&counted) {
+        let own = self.own_definitions(&counted);
+        if let Some(own) = own.iter().find(|own| own.is_everywhere()) {
+            let mut plan = self.left_alone(own.to_string(), OWN, &counted);
+            plan.sites.push(own.site.clone());
             return Ok(plan);
         }
         if let Some(site) = self.brought(sources).filter(|_| !counted.is_empty()) {
@@ -65,15 +68,17 @@ impl RenameOp {
         }
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let unused = unused_choices(sources, &counted);
+        let stays = Stays { own, unused };
         for file in counted.iter().filter(|file| self.files.contains(file.path)) {
-            let edits = self.read(file, &unused, &mut plan)?;
+            let edits = self.read(file, &stays, &mut plan)?;
             if !edits.is_empty() {
                 plan.edits.insert(file.path.to_string(), edits);
             }
         }
         let new_name = self.to.split('<').next().unwrap_or(&self.to);
-        let taken = (!plan.edits.is_empty()).then(|| own::definition(sources, new_name, &passes));
-        if let Some(own) = taken.flatten() {
+        let taken = (!plan.edits.is_empty()).then(|| own::definitions(sources, new_name, &passes));
+        let may_be = |own: &OwnName| own.is_everywhere() || !self.to.starts_with("::");
+        if let Some(own) = taken.into_iter().flatten().find(may_be) {
             return Ok(self.own_replacement(plan, &own));
         }
         plan.outcome = self.outcome(&plan);
@@ -131,16 +136,13 @@ impl RenameOp {
         })
     }
 
-    /// The plan for a tree that gives the name a meaning of its own, in whatever file: nothing changes.
-    fn own_definition(&self, counted: &[Counted<'_>]) -> Option<OpPlan> {
-        let mut definitions = counted.iter().flat_map(|file| {
-            let live = file.census.definitions.iter().filter(|(at, _)| !file.dead.holds(*at));
-            live.map(|(at, what)| OwnName::new(&self.from, Site::of(file.path, file.bytes, *at), what))
+    /// Where the tree gives the name a meaning of its own, in whatever file.
+    fn own_definitions(&self, counted: &[Counted<'_>]) -> Vec<OwnName> {
+        let definitions = counted.iter().flat_map(|file| {
+            let live = file.census.definitions.iter().filter(|one| !file.dead.holds(one.at));
+            live.map(|one| OwnName::new(&self.from, Site::of(file.path, file.bytes, one.at), one))
         });
-        let own = definitions.next()?;
-        let mut plan = self.left_alone(own.to_string(), "the tree's own name", counted);
-        plan.sites.push(own.site);
-        Some(plan)
+        definitions.collect()
     }
 
     /// The plan for a tree in which nothing changes: every place in code is left for the same reason.
@@ -167,12 +169,12 @@ impl RenameOp {
     }
 
     /// Sorts the occurrences of a file into edits and places that are left.
-    fn read(&self, file: &Counted<'_>, unused: &BTreeSet<&str>, plan: &mut OpPlan) -> Result<Edits, OpError> {
+    fn read(&self, file: &Counted<'_>, stays: &Stays<'_>, plan: &mut OpPlan) -> Result<Edits, OpError> {
         let failed = |overlap| OpError::Overlap { path: file.path.to_string(), overlap };
         let mut edits = Edits::new();
         for found in &file.census.occurrences {
             let at = found.range.start;
-            let new = match self.left(found, &file.dead).or_else(|| unused_choice(found, unused)) {
+            let new = match self.left(found, &file.dead).or_else(|| stays.reason(found, file.bytes)) {
                 Some(reason) => Err(reason),
                 None => self.new_name(file.others.compiling(at)),
             };
@@ -280,9 +282,24 @@ fn unused_choices<'a>(sources: &Sources, counted: &'a [Counted<'_>]) -> BTreeSet
     names.into_iter().filter(|name| own::is_unused_choice(sources, name)).collect()
 }
 
-fn unused_choice(found: &Occurrence, unused: &BTreeSet<&str>) -> Option<(String, bool)> {
-    let name = macro_around(found).filter(|name| unused.contains(name))?;
-    Some((format!("`{name}`, a macro that nothing uses"), false))
+const OWN: &str = "the tree's own name";
+
+/// What of a tree keeps single places as they are.
+struct Stays<'a> {
+    /// What the tree defines by the name in namespaces of its own.
+    own: Vec<OwnName>,
+    /// Macros that nothing uses.
+    unused: BTreeSet<&'a str>,
+}
+
+impl Stays<'_> {
+    fn reason(&self, found: &Occurrence, bytes: &[u8]) -> Option<(String, bool)> {
+        if self.own.iter().any(|own| own.is_meant(bytes, found.range.start)) {
+            return Some((OWN.to_string(), false));
+        }
+        let name = macro_around(found).filter(|name| self.unused.contains(name))?;
+        Some((format!("`{name}`, a macro that nothing uses"), false))
+    }
 }
 
 fn macro_around(found: &Occurrence) -> Option<&str> {

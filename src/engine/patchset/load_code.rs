@@ -53,6 +53,9 @@ impl At<'_> {
             return Err(self
                 .wrong(&key, format!("no pattern of `find`, `inside` or `not-inside` speaks of `${name}`")));
         }
+        if spec.behind_exit && language != Language::Cpp {
+            return Err(self.wrong("behind-exit", "lanes leave in CUDA only"));
+        }
         let (brought_by, read_by) = self.units(language, spec)?;
         Ok(Op::Rewrite(Box::new(RewriteOp {
             files: self.files(&globs)?,
@@ -61,6 +64,7 @@ impl At<'_> {
             conditions: conditions.collect::<Result<_, _>>()?,
             inside,
             not_inside,
+            behind_exit: spec.behind_exit,
             unless: self.patterns("unless", language, &spec.unless)?,
             beside: self.patterns("beside", language, &spec.beside)?,
             accept: self.patterns("accept", language, &spec.accept)?,
@@ -81,6 +85,9 @@ impl At<'_> {
         spec: &WhereSpec,
     ) -> Result<Condition, LoadError> {
         let key = |part: &str| format!("where.{name}.{part}");
+        if spec.varies && language != Language::Cpp {
+            return Err(self.wrong(&key("varies"), "the numbers of threads are followed in CUDA only"));
+        }
         if spec.relative && language != Language::Python {
             return Err(self.wrong(&key("relative"), "paths are followed in Python only"));
         }
@@ -92,6 +99,7 @@ impl At<'_> {
             kind: spec.kind.as_ref().map(|text| self.regex(&key("type"), text)).transpose()?,
             unused: spec.unused,
             relative: spec.relative,
+            varies: spec.varies,
         })
     }
 

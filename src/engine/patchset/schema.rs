@@ -342,6 +342,9 @@ pub struct RewriteSpec {
     /// Not within one of these.
     #[serde(default)]
     pub not_inside: Vec<String>,
+    /// Only where some lanes of a warp may have left before.
+    #[serde(default)]
+    pub behind_exit: bool,
     /// Cures that count.
     #[serde(default)]
     pub unless: Vec<String>,
@@ -391,6 +394,9 @@ pub struct WhereSpec {
     /// It is a path that can be seen to begin in no fixed folder.
     #[serde(default)]
     pub relative: bool,
+    /// It is computed from the number of a thread.
+    #[serde(default)]
+    pub varies: bool,
 }
 
 /// `[[insert]]`

@@ -141,6 +141,10 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
                 frame("", "\n", "translation_unit", Take::Children),
             ]
         }
+        // By itself `a && b` would declare a reference.
+        Language::Cpp if text.contains(" && ") => {
+            vec![frame("void f() {\nreturn ", ";\n}", "return_statement", Take::Expression)]
+        }
         Language::Cpp => {
             vec![
                 frame("void f() {\n", ";\n}", "compound_statement", Take::Expression),

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::compile::{Kind, Pattern, PatternNode, literal_content};
 use super::metavariable::Piece;
+use super::qualified::{is_end_of_longer, without_global};
 use crate::engine::syntax::Language;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants, significant_children};
 
@@ -121,6 +122,9 @@ impl Pattern {
     /// argument.
     fn match_all(&self, parsed: &Parsed, node: Node<'_>) -> Vec<Match> {
         let [pattern] = self.nodes.as_slice() else { return Vec::new() };
+        if is_end_of_longer(pattern, node) {
+            return Vec::new();
+        }
         let ways = matches(pattern, node, parsed, &Bindings::default());
         let one = |bindings| Match {
             range: node.byte_range(),
@@ -251,6 +255,7 @@ fn all_of(node: Node<'_>) -> Vec<Node<'_>> {
 
 /// Every way in which a pattern matches at a node, given what is bound.
 fn matches(pattern: &PatternNode, node: Node<'_>, parsed: &Parsed, bindings: &Bindings) -> Vec<Bindings> {
+    let node = without_global(pattern, node);
     let fits = match pattern {
         PatternNode::One(_) => node.is_named(),
         PatternNode::Many(_) => true,
@@ -423,6 +428,7 @@ mod tests {
         let text = "#define CHECK(x) \\\n  AT_CHECK(x.is_cuda(), #x \" must be\")\nvoid f() { AT_CHECK(1); }\n// AT_CHECK(2)\n";
         assert_eq!(cpp("AT_CHECK($$$A)", text), 2);
         assert_eq!(cpp("cub::CTA_SYNC()", "void f() { cub::CTA_SYNC(); x::CTA_SYNC(); }\n"), 1);
+        assert_eq!(cpp("$_ && f($X)", "void g() { if (a && f(1)) x = a < b && f(2); }\n"), 2);
         assert_eq!(cpp("cub::LaneId()", "struct A { A() : lane(cub::LaneId()), b(0) {} };\n"), 1);
     }
 

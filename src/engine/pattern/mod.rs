@@ -8,6 +8,7 @@ mod compile;
 mod matching;
 mod metavariable;
 mod minimal;
+mod qualified;
 mod template;
 
 pub use compile::{Pattern, PatternError};

@@ -73,8 +73,26 @@ pub struct Occurrence {
 pub struct Census {
     /// In the order of the file.
     pub occurrences: Vec<Occurrence>,
-    /// Where the file gives the name a meaning of its own, and as what.
-    pub definitions: Vec<(usize, &'static str)>,
+    /// Where the file gives the name a meaning of its own.
+    pub definitions: Vec<Definition>,
+}
+
+/// A place where a file gives a name a meaning of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// Where.
+    pub at: usize,
+    /// As what: `macro`, `function`.
+    pub what: &'static str,
+    /// The namespaces around the whole name, outermost first: `mine`, where `mine::cub::Sum` is defined.
+    pub outer: Vec<String>,
+}
+
+impl Definition {
+    fn new(at: usize, what: &'static str, outer: &[&[u8]]) -> Self {
+        let outer = outer.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        Self { at, what, outer }
+    }
 }
 
 impl Name {
@@ -156,7 +174,9 @@ impl Reader<'_> {
     fn read_word(&self, index: usize, census: &mut Census) {
         let text = self.lexed.text(index);
         if self.defines_scope(index, text) {
-            census.definitions.push((self.lexed.all[index].range.start, "namespace"));
+            let outer = self.scope(index).namespaces(index).unwrap_or_default();
+            let at = self.lexed.all[index].range.start;
+            census.definitions.push(Definition::new(at, "namespace", &outer));
         }
         if text != self.name.last().as_bytes() {
             return;
@@ -166,7 +186,7 @@ impl Reader<'_> {
             None => self.bare(index, census),
         };
         if let Some(Occurrence { range, place: Place::Definition(what) }) = &occurrence {
-            census.definitions.push((range.start, what));
+            census.definitions.push(Definition::new(range.start, what, &[]));
         }
         census.occurrences.extend(occurrence);
     }
@@ -202,8 +222,9 @@ impl Reader<'_> {
         if let Some(Declared::Own(what)) = scope.declared(index, index) {
             let qualifiers: Vec<&[u8]> = self.name.qualifiers().iter().map(|part| part.as_bytes()).collect();
             let around = Scope { from: 0, ..scope }.namespaces(index);
-            if around.is_some_and(|around| around.ends_with(&qualifiers)) {
-                census.definitions.push((range.start, what));
+            if let Some(outer) = around.as_ref().and_then(|around| around.strip_suffix(qualifiers.as_slice()))
+            {
+                census.definitions.push(Definition::new(range.start, what, outer));
             }
             return None;
         }

@@ -282,20 +282,35 @@ impl<'t> Scope<'t> {
 
     /// The names of the namespaces around a token, outermost first; none within a class or a function.
     pub fn namespaces(self, index: usize) -> Option<Vec<&'t [u8]>> {
+        self.frames(index).into_iter().collect::<Option<Vec<_>>>().map(|frames| frames.concat())
+    }
+
+    /// The same, within a class or a function too.
+    pub fn around(self, index: usize) -> Vec<&'t [u8]> {
+        self.frames(index).into_iter().flatten().flatten().collect()
+    }
+
+    /// What the braces around a token belong to: the names of a namespace, or something else. Those of an inline
+    /// namespace are names of the one around it.
+    fn frames(self, index: usize) -> Vec<Option<Vec<&'t [u8]>>> {
         let mut frames: Vec<Option<Vec<&[u8]>>> = Vec::new();
         let mut named: Option<Vec<&[u8]>> = None;
+        let mut inline = false;
         let code = (self.from..index).filter(|at| self.lexed.all[*at].directive.is_none());
         for at in code {
             match (self.lexed.text(at), &mut named) {
-                (b"namespace", _) => named = Some(Vec::new()),
+                (b"namespace", _) => {
+                    named = Some(Vec::new());
+                    inline = self.text_before(at) == b"inline";
+                }
                 (b"{", _) => frames.push(named.take()),
                 (b"}", _) => drop(frames.pop()),
                 (b";" | b"=", _) => named = None,
-                (word, Some(names)) if self.lexed.kind(at) == Some(Kind::Word) => names.push(word),
+                (word, Some(names)) if self.lexed.kind(at) == Some(Kind::Word) && !inline => names.push(word),
                 _ => {}
             }
         }
-        frames.into_iter().collect::<Option<Vec<_>>>().map(|frames| frames.concat())
+        frames
     }
 }
 

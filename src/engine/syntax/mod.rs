@@ -14,6 +14,7 @@ mod indentation;
 pub mod language;
 pub mod lexed;
 pub mod macros;
+pub mod namespaces;
 pub mod passes;
 mod reading;
 pub mod style;

@@ -6,6 +6,7 @@ use regex::Regex;
 use tree_sitter::Node;
 
 use super::File;
+use super::lanes::varies;
 use super::path::is_relative;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
@@ -29,6 +30,8 @@ pub struct Condition {
     pub unused: bool,
     /// In Python: it is a path that can be seen to begin in no fixed folder.
     pub relative: bool,
+    /// In CUDA: it is computed from the number of a thread.
+    pub varies: bool,
 }
 
 impl Condition {
@@ -42,8 +45,19 @@ impl Condition {
         let unused = self.unused.then(|| "is used nowhere else".to_string());
         let relative = self.relative.then(|| "is a relative path".to_string());
         let (not, declared) = (patterns("is not", &self.not), patterns("is declared by", &self.declared));
-        let asked = [regex, not, declared, unused, relative];
+        let varies = self.varies.then(|| "is computed from the number of a thread".to_string());
+        let asked = [regex, not, declared, unused, relative, varies];
         format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
+    /// What the text of the metavariable begins with: `cusparse` by `^cusparse(X|Y)$`.
+    pub(super) fn prefix(&self) -> Option<&str> {
+        let text = self.regex.as_ref()?.as_str().strip_prefix('^')?;
+        let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        let end = text.find(|char| !is_word(char)).unwrap_or(text.len());
+        let optional = text[end..].starts_with(['?', '*', '{']);
+        let prefix = &text[..end.saturating_sub(usize::from(optional))];
+        (!prefix.is_empty() && !has_alternatives(text)).then_some(prefix)
     }
 
     /// Whether a match is one at all. That a name is still used is no matter of this.
@@ -54,6 +68,7 @@ impl Condition {
             && (self.declared.is_empty() || self.is_declared(bound, parsed))
             && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
             && (!self.relative || is_relative(bound, parsed))
+            && (!self.varies || varies(&bound.range, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {
@@ -105,12 +120,22 @@ pub(super) fn uses_left(
     }
 }
 
+/// Whether a regular expression is one of several, outside of all brackets.
+fn has_alternatives(regex: &str) -> bool {
+    let plain = regex.replace(r"\(", "").replace(r"\)", "");
+    let mut depths = plain.chars().scan(0i32, |depth, char| {
+        *depth += i32::from(char == '(') - i32::from(char == ')');
+        Some((char, *depth))
+    });
+    depths.any(|(char, depth)| char == '|' && depth <= 0)
+}
+
 fn has_type(bound: &Bound, kind: &Regex, parsed: &Parsed) -> bool {
     types_in_sight(parsed, bound.range.start, &bound.text).iter().all(|known| kind.is_match(known))
 }
 
 /// The function around a place; the macro or the whole file where there is none.
-fn scope_of(range: &Range<usize>, parsed: &Parsed) -> Range<usize> {
+pub(super) fn scope_of(range: &Range<usize>, parsed: &Parsed) -> Range<usize> {
     let whole = 0..parsed.bytes.len();
     let Some(node) = parsed.node_at(range) else { return whole };
     let mut outermost = node;

@@ -1,6 +1,7 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod lanes;
 mod path;
 mod removal;
 mod units;
@@ -39,6 +40,8 @@ pub struct RewriteOp {
     pub inside: Vec<Pattern>,
     /// Not within a match of one of these.
     pub not_inside: Vec<Pattern>,
+    /// In CUDA: only where some lanes of a warp may have left before.
+    pub behind_exit: bool,
     /// A file with a match of one of these is cured already.
     pub unless: Vec<Pattern>,
     /// Only files with a match of one of these; all where there is none.
@@ -86,7 +89,7 @@ struct File<'a> {
     dead: DeadCode,
     others: Others,
     earlier: Option<&'a Edits>,
-    own: &'a [Option<OwnName>],
+    own: &'a [Vec<OwnName>],
 }
 
 /// What becomes of a place.
@@ -138,18 +141,24 @@ impl RewriteOp {
     /// Whether a file has to be parsed at all.
     fn concerns(&self, bytes: &[u8]) -> bool {
         let counted = self.expect.iter().flat_map(|_| self.done_forms().chain(&self.unless));
-        self.find.iter().chain(counted).any(|pattern| pattern.may_match(bytes))
+        let holds = |text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
+        let may_match = |pattern: &Pattern| {
+            let speaking = self.conditions.iter().filter(|condition| pattern.has(&condition.name));
+            pattern.may_match(bytes) && speaking.filter_map(Condition::prefix).all(holds)
+        };
+        self.find.iter().any(may_match) || counted.into_iter().any(|pattern| pattern.may_match(bytes))
     }
 
     /// Of each pattern, what the tree defines itself of the names that it speaks of; a branch for the case that a name
     /// is not there is taken.
-    fn own_names(&self, sources: &Sources, passes: &Passes) -> Vec<Option<OwnName>> {
+    fn own_names(&self, sources: &Sources, passes: &Passes) -> Vec<Vec<OwnName>> {
         let of = |pattern: &Pattern| {
             let names = (pattern.language == Language::Cpp).then(|| pattern.names());
-            names.into_iter().flatten().find_map(|name| {
+            let own = names.into_iter().flatten().flat_map(|name| {
                 let passes = passes.clone().assuming(&name, Macro::Undefined);
-                own::definition(sources, &name, &passes)
-            })
+                own::definitions(sources, &name, &passes)
+            });
+            own.collect()
         };
         self.find.iter().map(of).collect()
     }
@@ -226,13 +235,14 @@ impl RewriteOp {
     fn reason_to_leave(
         &self,
         found: &Match,
-        own: Option<&OwnName>,
+        own: &[OwnName],
         file: &File<'_>,
     ) -> Result<Option<Reason>, OpError> {
         if file.dead.holds(found.range.start) {
             return Ok(Some(("code that is never taken".to_string(), false)));
         }
-        if let Some(own) = own {
+        let is_meant = |own: &&OwnName| own.is_meant(&file.parsed.bytes, found.range.start);
+        if let Some(own) = own.iter().find(is_meant) {
             return Ok(Some((own.to_string(), false)));
         }
         let other = file.others.compiling(found.range.start).filter(|_| self.otherwise.is_none());
@@ -300,6 +310,7 @@ impl RewriteOp {
         let replace = self.replace.iter().map(|replace| ("replace", replace.text.to_string()));
         let otherwise = self.otherwise.iter().map(|otherwise| ("otherwise", otherwise.text.text.to_string()));
         let advice = self.advice.iter().map(|advice| ("advice", advice.clone()));
+        let behind = self.behind_exit.then(|| ("behind-exit", "true".to_string()));
         let expect = self.expect.iter().map(|expect| ("expect", count(expect)));
         let include = self.include.iter().map(|include| ("include", include.clone()));
         let [find, others @ ..] = patterns;
@@ -308,6 +319,7 @@ impl RewriteOp {
             .chain(replace)
             .chain(self.conditions.iter().map(|condition| ("where", condition.told())))
             .chain(others.into_iter().flat_map(code))
+            .chain(behind)
             .chain(include)
             .chain(self.right_for.parts())
             .chain(otherwise)
@@ -319,7 +331,7 @@ impl RewriteOp {
     }
 
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
-    fn matches<'o>(&self, parsed: &Parsed, own: &'o [Option<OwnName>]) -> Vec<(Match, Option<&'o OwnName>)> {
+    fn matches<'o>(&self, parsed: &Parsed, own: &'o [Vec<OwnName>]) -> Vec<(Match, &'o [OwnName])> {
         // An op that names its file knows the docstrings in it.
         let searches = self.files.globs().iter().any(|glob| glob.contains('*'));
         let holds_for =
@@ -328,15 +340,16 @@ impl RewriteOp {
         let not_inside = ranges(&self.not_inside, parsed, holds_for);
         let within =
             |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
-        let mut matches: Vec<(Match, Option<&OwnName>)> = Vec::new();
+        let mut matches: Vec<(Match, &[OwnName])> = Vec::new();
         for (pattern, own) in self.find.iter().zip(own) {
-            let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_ref()));
+            let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_slice()));
             matches.extend(found);
         }
         matches.retain(|(found, _)| {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
                 && holds_for(found)
+                && (!self.behind_exit || lanes::is_behind_exit(&found.range, parsed))
                 && !(searches && parsed.is_bare_string(&found.range))
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));

@@ -27,6 +27,7 @@ fn empty(glob: &str) -> RewriteOp {
         conditions: Vec::new(),
         inside: Vec::new(),
         not_inside: Vec::new(),
+        behind_exit: false,
         unless: Vec::new(),
         beside: Vec::new(),
         accept: Vec::new(),
@@ -65,6 +66,7 @@ fn condition(name: &str) -> Condition {
         kind: None,
         unused: false,
         relative: false,
+        varies: false,
     }
 }
 
@@ -300,4 +302,19 @@ fn a_type_in_sight_and_a_neighbour_in_the_file_decide() {
     assert_eq!(rewritten(&op, text).0, text.replace("Sum", "::cuda::std::plus<>"));
     let alone = "void f() { g(Sum()); }\n";
     assert_eq!(rewritten(&op, alone).0, alone);
+}
+
+#[test]
+fn the_beginning_of_a_name_is_read_from_its_condition() {
+    let prefix = |regex: &str| {
+        let regex = Some(Regex::new(regex).expect(regex));
+        Condition { regex, ..condition("X") }.prefix().map(str::to_string)
+    };
+    assert_eq!(prefix("^cusparse(X|Y)$").as_deref(), Some("cusparse"));
+    assert_eq!(prefix(r"^cuda\(|x").as_deref(), None);
+    assert_eq!(prefix("^abc?d").as_deref(), Some("ab"));
+    assert_eq!(prefix(r"^ab\w+$").as_deref(), Some("ab"));
+    for none in ["^a|b", "^a(b)|^c", "cusparse", "^(a|b)", "^a?b", "(?i)^a"] {
+        assert_eq!(prefix(none), None, "{none}");
+    }
 }

@@ -76,7 +76,7 @@ impl RewriteOp {
     }
 
     /// Of the files that need a header, those that lack it.
-    fn keep_lacking(&self, plan: &mut OpPlan, header: &str, (places, reach): (&Places, &Reach<'_>)) {
+    fn keep_lacking<'a>(&self, plan: &mut OpPlan, header: &str, (places, reach): (&'a Places, &Reach<'a>)) {
         let places: BTreeMap<&str, Vec<usize>> =
             places.iter().map(|(path, places)| (path.as_str(), places.clone())).collect();
         let path = header.trim_matches(['<', '>', '"']);

@@ -167,6 +167,10 @@ fn a_namespace_of_the_tree_defines_the_qualified_name() {
     assert_eq!(defined("namespace cub { } namespace mine { struct Sum {}; }"), 0);
     assert_eq!(defined("namespace cub { struct A { }; } struct Sum {};"), 0);
     assert_eq!(defined("namespace cub { struct A { int Sum() { return 1; } }; }"), 0);
+    let outer = |text: &str| Name::new("cub::Sum").census(text.as_bytes()).definitions[0].outer.join("::");
+    assert_eq!(outer("namespace a { namespace b::cub { struct Sum {}; } }"), "a::b");
+    assert_eq!(outer("namespace a { namespace cub = hipcub; } // Sum"), "a");
+    assert_eq!(outer("namespace { inline namespace v1 { namespace cub { struct Sum {}; } } }"), "");
 }
 
 proptest::proptest! {

@@ -126,6 +126,7 @@ impl Reader<'_> {
                 words: value.words.to_vec(),
                 holder: None,
                 bare: false,
+                default: None,
                 command: node.byte_range(),
                 block,
             };

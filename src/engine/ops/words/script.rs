@@ -161,6 +161,7 @@ impl Reader<'_> {
             Dialect::Docker => docker_instruction(words),
             Dialect::Shell => None,
         };
+        let first = self.outline.sequences.len();
         match value {
             Some(value) => self.add(Some(value.name), value.resets, value.words, words),
             None => {
@@ -168,6 +169,7 @@ impl Reader<'_> {
                 self.assignments(words);
             }
         }
+        self.outline.add_defaults(first, self.bytes);
         self.block = block;
     }
 
@@ -182,6 +184,7 @@ impl Reader<'_> {
             words: value,
             holder: None,
             bare: false,
+            default: None,
             command,
             block: self.block,
         };

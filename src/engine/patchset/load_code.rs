@@ -84,6 +84,9 @@ impl At<'_> {
         if spec.relative && language != Language::Python {
             return Err(self.wrong(&key("relative"), "paths are followed in Python only"));
         }
+        if spec.computed && language != Language::Python {
+            return Err(self.wrong(&key("computed"), "values are followed in Python only"));
+        }
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex(&key("regex"), text)).transpose()?,
@@ -92,6 +95,7 @@ impl At<'_> {
             kind: spec.kind.as_ref().map(|text| self.regex(&key("type"), text)).transpose()?,
             unused: spec.unused,
             relative: spec.relative,
+            computed: spec.computed,
         })
     }
 

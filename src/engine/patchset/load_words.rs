@@ -43,7 +43,9 @@ impl At<'_> {
             || spec.right_for.is_some()
             || spec.otherwise.is_some()
             || spec.expect.is_some()
-            || conditions.any(|one| one.regex.is_none() || !one.not.is_empty() || one.unused || one.relative);
+            || conditions.any(|one| {
+                one.regex.is_none() || !one.not.is_empty() || one.unused || one.relative || one.computed
+            });
         if needs_grammar {
             return Err(
                 self.wrong("in", "of words only `find`, `replace`, `where.X.regex` and `advice` are known")

@@ -391,6 +391,9 @@ pub struct WhereSpec {
     /// It is a path that can be seen to begin in no fixed folder.
     #[serde(default)]
     pub relative: bool,
+    /// It is no name that is given literals alone.
+    #[serde(default)]
+    pub computed: bool,
 }
 
 /// `[[insert]]`

@@ -147,6 +147,7 @@ fn mistakes_about_units_are_pointed_at() {
     assert!(rewrite("include = ['<a.h>']\nbrought-by = ['{']\n").contains("`brought-by` is wrong"));
     assert!(rewrite("replace = ''\nread-by = ['**/*.cpp']\n").contains("`read-by` is wrong"));
     assert!(rewrite("where.X.relative = true\n").contains("in Python only"));
+    assert!(rewrite("where.X.computed = true\n").contains("in Python only"));
     let python = "[[rewrite]]\npaths = ['**/*.py']\nfind = ['f($X)']\ninclude = ['import os']\n";
     assert_eq!(fault(UPSTREAM, &format!("{PATCH}{python}replace = 'g($X)'\n")), "");
     assert!(fault(UPSTREAM, &format!("{PATCH}{python}")).contains("it is for C++ files"));

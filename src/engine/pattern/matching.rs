@@ -349,7 +349,7 @@ fn ends(rest: &[Piece], content: Range<usize>, bytes: &[u8]) -> Vec<usize> {
             let found = memchr::memmem::find_iter(&bytes[content.clone()], text.as_bytes());
             found.map(|at| content.start + at).collect()
         }
-        Some(Piece::Any(_)) => content.collect(),
+        Some(Piece::Any(_)) => (content.start..=content.end).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ use regex::Regex;
 use tree_sitter::Node;
 
 use super::File;
+use super::literal::is_computed;
 use super::path::is_relative;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
@@ -29,6 +30,8 @@ pub struct Condition {
     pub unused: bool,
     /// In Python: it is a path that can be seen to begin in no fixed folder.
     pub relative: bool,
+    /// In Python: it is no name that is given literals alone.
+    pub computed: bool,
 }
 
 impl Condition {
@@ -41,8 +44,9 @@ impl Condition {
         let regex = self.regex.as_ref().map(|regex| format!("matches {}", regex.as_str()));
         let unused = self.unused.then(|| "is used nowhere else".to_string());
         let relative = self.relative.then(|| "is a relative path".to_string());
+        let computed = self.computed.then(|| "is computed".to_string());
         let (not, declared) = (patterns("is not", &self.not), patterns("is declared by", &self.declared));
-        let asked = [regex, not, declared, unused, relative];
+        let asked = [regex, not, declared, unused, relative, computed];
         format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
@@ -54,6 +58,7 @@ impl Condition {
             && (self.declared.is_empty() || self.is_declared(bound, parsed))
             && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
             && (!self.relative || is_relative(bound, parsed))
+            && (!self.computed || is_computed(bound, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {

@@ -392,6 +392,9 @@ mod tests {
         let pattern = "'-gencode', '$GENCODE',";
         assert_eq!(python(pattern, "x = ['-O3', '-gencode', 'arch=1', '-gencode', 'arch=2']\n"), 2);
         assert_eq!(python(pattern, "f('-gencode', \"arch=1\")\n"), 1);
+        let pair = "\"A\": $X,";
+        assert_eq!(python(pair, "f({'A': 1})\nx = {**e, 'B': 1, 'A': y}\nz = ['A']\n"), 2);
+        assert_eq!(python("f(\"$A-$B$C\")", "f('a-b')\n"), 2);
     }
 
     #[test]

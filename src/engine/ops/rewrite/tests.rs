@@ -65,6 +65,7 @@ fn condition(name: &str) -> Condition {
         kind: None,
         unused: false,
         relative: false,
+        computed: false,
     }
 }
 

@@ -92,8 +92,7 @@ fn selected_instead(variable: &str, have: &[Code], law: &Law<'_>) -> Option<Stri
 /// Whether a text names an architecture as flags do, or computes it: `-arch=$(or $(ARCH),sm_70)`.
 fn names_one(text: &str) -> bool {
     let begins = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    let behind =
-        |mark: &str, is_one: &dyn Fn(&str) -> bool| text.split(mark).skip(1).any(|rest| is_one(rest));
+    let behind = |mark: &str, is_one: &dyn Fn(&str) -> bool| text.split(mark).skip(1).any(is_one);
     ["arch=compute_", "arch=sm_"].iter().any(|mark| behind(mark, &begins))
         || ["arch=$", "compute_$", "sm_$"].iter().any(|mark| behind(mark, &computes_one))
 }
@@ -214,7 +213,7 @@ impl<'a> BuildFile<'a> {
             Some(format!("{what}, for which the file has no list: see to it that it holds what is wanted"))
         };
         let all = names.with_variables(&self.outline);
-        let meant = |one: &&Sequence| one.name.as_deref().is_some_and(|name| all.hold(name));
+        let meant = |one: &&Sequence| one.resets && one.name.as_deref().is_some_and(|name| all.hold(name));
         let given = |one: &&Sequence| {
             let holds = |item: &Item| {
                 !item.parts.is_empty() && self.outline.sequences[item.sequence].command == one.command

@@ -78,11 +78,10 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
 
 /// The variables of which a flag takes its architecture, and that have one value in the file.
 fn values(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
-    let all = || outline.sequences.iter().filter(|one| !is_printed(one, outline));
-    let asked: Vec<(String, bool)> = all().flat_map(|one| referred(&one.words)).collect();
+    let asked = asked(outline);
     let value = |(at, sequence): (usize, &Sequence)| {
         let [word] = sequence.words.as_slice() else { return None };
-        let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty())?;
+        let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty() && !sequence.is_of_loop())?;
         let is_number = match sequence.default.as_ref().and_then(|default| default.place) {
             Some(place) => stands_in_flag(place, sequence, (outline, bytes))?,
             None => asked.iter().find(|(asked, _)| asked == name).map(|(_, is_number)| *is_number)?,
@@ -95,6 +94,12 @@ fn values(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
         Some(Item { sequence: at, words: 0..1, parts: vec![Gencode::of(code)], spelling })
     };
     outline.sequences.iter().enumerate().filter_map(value).collect()
+}
+
+/// The variables that flags of a file name an architecture by, and whether each holds its number alone.
+pub fn asked(outline: &Outline) -> Vec<(String, bool)> {
+    let told = outline.sequences.iter().filter(|one| !is_printed(one, outline));
+    told.flat_map(|one| referred(&one.words)).collect()
 }
 
 /// What stands before the name of an architecture in a flag, and before its number alone.

@@ -162,7 +162,21 @@ impl Outline {
     }
 }
 
+/// What owns a variable that a loop gives its values.
+const LOOP: &str = "loop";
+
 impl Sequence {
+    /// The values that a loop goes through.
+    pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
+        let (name, owner) = (Some(name), LOOP.to_string());
+        Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+    }
+
+    /// Whether it is the values that a loop goes through.
+    pub fn is_of_loop(&self) -> bool {
+        self.owner == LOOP
+    }
+
     /// The variable that it is the value of, and the one that it is only the default of.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.name.as_deref().into_iter().chain(self.default.as_ref().map(|default| default.variable.as_str()))

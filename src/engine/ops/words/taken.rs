@@ -1,7 +1,7 @@
 //! Lists that are made of a variable: `set(CMAKE_CUDA_ARCHITECTURES ${ARCHS})`, `ENV TORCH_CUDA_ARCH_LIST=$ARCHES`.
 
 use super::Names;
-use super::items::{is_printed, variable};
+use super::items::{asked, is_printed, variable};
 use super::outline::{Outline, Sequence};
 
 impl Names {
@@ -15,9 +15,13 @@ impl Names {
         is_named(name, &self.torch)
     }
 
-    /// These and the variables that stand for the value of one of them.
+    /// These, the variables that stand for the value of one of them, and those of loops that flags are made in.
     pub fn with_variables(&self, outline: &Outline) -> Self {
         let mut names = self.clone();
+        let loops =
+            outline.sequences.iter().filter(|one| one.is_of_loop()).filter_map(|one| one.name.clone());
+        let asked = asked(outline);
+        names.others.extend(loops.filter(|name| asked.iter().any(|(asked, _)| asked == name)));
         while let Some((of_torch, variable)) = names.missing(outline) {
             let known = if of_torch { &mut names.torch } else { &mut names.others };
             known.push(variable);

@@ -91,6 +91,9 @@ impl At<'_> {
         if spec.relative && language != Language::Python {
             return Err(self.wrong(&key("relative"), "paths are followed in Python only"));
         }
+        if spec.computed && language != Language::Python {
+            return Err(self.wrong(&key("computed"), "values are followed in Python only"));
+        }
         Ok(Condition {
             name: name.to_string(),
             regex: spec.regex.as_ref().map(|text| self.regex(&key("regex"), text)).transpose()?,
@@ -100,6 +103,7 @@ impl At<'_> {
             unused: spec.unused,
             relative: spec.relative,
             varies: spec.varies,
+            computed: spec.computed,
         })
     }
 

@@ -44,7 +44,8 @@ impl At<'_> {
             || spec.otherwise.is_some()
             || spec.expect.is_some()
             || conditions.any(|one| {
-                one.regex.is_none() || !one.not.is_empty() || one.unused || one.relative || one.varies
+                let of_code = one.unused || one.relative || one.computed || one.varies;
+                one.regex.is_none() || !one.not.is_empty() || of_code
             });
         if needs_grammar {
             return Err(

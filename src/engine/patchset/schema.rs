@@ -397,6 +397,9 @@ pub struct WhereSpec {
     /// It is computed from the number of a thread.
     #[serde(default)]
     pub varies: bool,
+    /// It is no name that is given literals alone.
+    #[serde(default)]
+    pub computed: bool,
 }
 
 /// `[[insert]]`

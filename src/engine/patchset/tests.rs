@@ -152,6 +152,7 @@ fn mistakes_about_units_are_pointed_at() {
     };
     assert!(lanes("where.X.varies = true\n").contains("in CUDA only"));
     assert!(lanes("behind-exit = true\n").contains("in CUDA only"));
+    assert!(rewrite("where.X.computed = true\n").contains("in Python only"));
     let python = "[[rewrite]]\npaths = ['**/*.py']\nfind = ['f($X)']\ninclude = ['import os']\n";
     assert_eq!(fault(UPSTREAM, &format!("{PATCH}{python}replace = 'g($X)'\n")), "");
     assert!(fault(UPSTREAM, &format!("{PATCH}{python}")).contains("it is for C++ files"));

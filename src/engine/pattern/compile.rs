@@ -68,7 +68,7 @@ pub enum PatternError {
 
 impl Pattern {
     /// Compiles a pattern: one expression or statement, several statements that follow each other, or several
-    /// elements of a list (a text that ends in a comma).
+    /// elements of a list or pairs of a dictionary (a text that ends in a comma).
     pub fn new(language: Language, text: &str) -> Result<Self, PatternError> {
         let written = text.trim();
         if written.is_empty() {
@@ -128,7 +128,9 @@ fn frames(language: Language, text: &str) -> Vec<Frame> {
     let frame = |before, after, container, take| Frame { before, after, container, take };
     let (elements, bases) = (text.ends_with(','), text.starts_with(':') && !text.starts_with("::"));
     match language {
-        Language::Python if elements => vec![frame("[", "]", "list", Take::Children)],
+        Language::Python if elements => {
+            vec![frame("[", "]", "list", Take::Children), frame("{", "}", "dictionary", Take::Children)]
+        }
         Language::Python => vec![frame("", "\n", "module", Take::Expression)],
         Language::Cmake => vec![frame("", "\n", "source_file", Take::Expression)],
         Language::Cpp if elements => {

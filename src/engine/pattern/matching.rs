@@ -354,7 +354,7 @@ fn ends(rest: &[Piece], content: Range<usize>, bytes: &[u8]) -> Vec<usize> {
             let found = memchr::memmem::find_iter(&bytes[content.clone()], text.as_bytes());
             found.map(|at| content.start + at).collect()
         }
-        Some(Piece::Any(_)) => content.collect(),
+        Some(Piece::Any(_)) => (content.start..=content.end).collect(),
     }
 }
 
@@ -397,6 +397,9 @@ mod tests {
         let pattern = "'-gencode', '$GENCODE',";
         assert_eq!(python(pattern, "x = ['-O3', '-gencode', 'arch=1', '-gencode', 'arch=2']\n"), 2);
         assert_eq!(python(pattern, "f('-gencode', \"arch=1\")\n"), 1);
+        let pair = "\"A\": $X,";
+        assert_eq!(python(pair, "f({'A': 1})\nx = {**e, 'B': 1, 'A': y}\nz = ['A']\n"), 2);
+        assert_eq!(python("f(\"$A-$B$C\")", "f('a-b')\n"), 2);
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Command {
 
 /// The commands of a file. What a here-document holds is left out.
 pub fn commands(dialect: Dialect, bytes: &[u8]) -> Vec<Command> {
-    let mut scanner = Scanner { bytes, dialect, at: 0 };
+    let mut scanner = Scanner { bytes, dialect, at: 0, is_value: false };
+    scanner.begin_line();
     let (mut commands, mut words, mut begins_line) = (Vec::new(), Vec::new(), true);
     let mut documents: Vec<String> = Vec::new();
     while let Some(token) = scanner.token() {
@@ -86,7 +87,8 @@ pub fn commands(dialect: Dialect, bytes: &[u8]) -> Vec<Command> {
 
 /// The words within a string of flags or of a list: blanks, newlines, `;` and continuations stand between them.
 pub fn inside(bytes: &[u8], range: Range<usize>) -> Vec<Word> {
-    let mut scanner = Scanner { bytes: &bytes[..range.end], dialect: Dialect::Make, at: range.start };
+    let mut scanner =
+        Scanner { bytes: &bytes[..range.end], dialect: Dialect::Make, at: range.start, is_value: false };
     let mut words = Vec::new();
     while scanner.at < range.end {
         let start = scanner.at;
@@ -104,6 +106,61 @@ pub fn inside(bytes: &[u8], range: Range<usize>) -> Vec<Word> {
         }
     }
     words
+}
+
+/// An expansion that says what stands there where its variable was not given: `${ARCH:-sm_70}`, `${ARCH:=sm_70}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expansion {
+    /// The variable.
+    pub variable: String,
+    /// Whether the variable keeps the default.
+    pub assigns: bool,
+    /// All of it.
+    pub range: Range<usize>,
+    /// The default, without quotes around it; of one within another, the innermost.
+    pub default: Range<usize>,
+}
+
+/// The expansions with a default in a word, those within its quotes left out.
+pub fn expansions(bytes: &[u8], word: &Word) -> Vec<Expansion> {
+    let mut scanner = Scanner { bytes, dialect: Dialect::Shell, at: word.range.start, is_value: false };
+    let mut found = Vec::new();
+    while scanner.at < word.range.end {
+        if let Some(quoted) = word.quoted.iter().find(|quoted| quoted.contains(&scanner.at)) {
+            scanner.at = quoted.end;
+            continue;
+        }
+        let length = scanner.expansion();
+        let range = scanner.at..scanner.at + length.unwrap_or(1);
+        found.extend(length.and_then(|_| Expansion::read(bytes, range.clone())));
+        scanner.at = range.end;
+    }
+    found
+}
+
+impl Expansion {
+    fn read(bytes: &[u8], range: Range<usize>) -> Option<Self> {
+        let text = std::str::from_utf8(&bytes[range.clone()]).ok()?;
+        let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+        let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+        let (variable, rest) = inner.split_at(end);
+        let operator = [":-", ":=", "-", "="].into_iter().find(|operator| rest.starts_with(operator))?;
+        let start = range.start + "${".len() + end + operator.len();
+        let default = unquoted(bytes, start..range.end - 1);
+        let nested = Self::read(bytes, default.clone()).map(|nested| nested.default);
+        let (variable, assigns) = (variable.to_string(), operator.ends_with('='));
+        Some(Self { variable, assigns, range, default: nested.unwrap_or(default) })
+    }
+}
+
+/// A text without the quotes around it.
+fn unquoted(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    match &bytes[range.clone()] {
+        [first @ (b'"' | b'\''), inner @ .., last] if first == last && !inner.contains(first) => {
+            range.start + 1..range.end - 1
+        }
+        _ => range,
+    }
 }
 
 /// The words that end the here-documents that a command begins: `<<EOF`, `<<- 'EOF'`.
@@ -133,6 +190,8 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     dialect: Dialect,
     at: usize,
+    /// Whether the line gives a variable its value and runs no command, so that `;` and its like separate nothing.
+    is_value: bool,
 }
 
 impl Scanner<'_> {
@@ -140,14 +199,33 @@ impl Scanner<'_> {
         self.bytes.get(at).copied()
     }
 
+    /// Looks at the line that begins here.
+    fn begin_line(&mut self) {
+        let end = crate::engine::syntax::style::line_end(self.bytes, self.at);
+        let line = String::from_utf8_lossy(&self.bytes[self.at.min(end)..end]).into_owned();
+        let mut words =
+            line.split_whitespace().skip_while(|word| matches!(*word, "export" | "override" | "private"));
+        let first = words.next().unwrap_or_default();
+        let name = first.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_.-".contains(c));
+        let begins = |text: &str| ["=", ":=", "::=", "?=", "+="].iter().any(|sign| text.starts_with(sign));
+        self.is_value = match self.dialect {
+            Dialect::Shell => false,
+            Dialect::Docker => matches!(first.to_ascii_uppercase().as_str(), "ENV" | "ARG"),
+            Dialect::Make if line.starts_with('\t') => false,
+            Dialect::Make if name.is_empty() => begins(words.next().unwrap_or_default()),
+            Dialect::Make => name.len() < first.len() && begins(name),
+        };
+    }
+
     fn token(&mut self) -> Option<Token> {
         self.skip_blanks();
         match self.byte(self.at)? {
             b'\n' => {
                 self.at += 1;
+                self.begin_line();
                 Some(Token::Newline)
             }
-            b';' | b'&' | b'|' | b'(' | b')' => {
+            b';' | b'&' | b'|' | b'(' | b')' if !self.is_value => {
                 self.at += 1;
                 Some(Token::Separator)
             }
@@ -236,7 +314,8 @@ impl Scanner<'_> {
     }
 
     fn ends_word(&self, byte: u8) -> bool {
-        matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'(' | b')')
+        matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+            || (matches!(byte, b';' | b'&' | b'|' | b'(' | b')') && !self.is_value)
             || self.continuation().is_some()
             || (byte == b'#' && self.dialect == Dialect::Make)
     }
@@ -282,6 +361,7 @@ impl Scanner<'_> {
     fn gap(&self) -> Option<usize> {
         match self.byte(self.at)? {
             b' ' | b'\t' | b'\r' | b'\n' | b';' => Some(1),
+            b'\\' if self.byte(self.at + 1) == Some(b';') => Some(2),
             _ => self.continuation(),
         }
     }
@@ -341,6 +421,14 @@ mod tests {
         assert_eq!(read(Dialect::Make, "M = don't do\nN = 1\n"), ["M|=|don't|do", "N|=|1"]);
         assert_eq!(read(Dialect::Shell, "a && b; c | (d)\n"), ["a", "b", "c", "d"]);
         assert_eq!(
+            read(Dialect::Make, "export A ?= 1;2\nB:=3;4\na: b;c\n\tD=1;e\n"),
+            ["export|A|?=|1;2", "B:=3;4", "a:|b", "c", "D=1", "e"]
+        );
+        assert_eq!(
+            read(Dialect::Docker, "ENV A=1;2\nRUN a;b\narg B=(1)\n"),
+            ["ENV|A=1;2", "RUN|a", "b", "arg|B=(1)"]
+        );
+        assert_eq!(
             read(Dialect::Make, "X := $(foreach d,$(L),-I$(d)) y\n"),
             ["X|:=|$(foreach d,$(L),-I$(d))|y"]
         );
@@ -360,6 +448,23 @@ mod tests {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         assert_eq!(texts, ["70", "75", "${A B}", "-x"]);
         assert!(words.iter().all(|word| text[word.range.clone()] == word.text));
+    }
+
+    #[test]
+    fn expansions_say_their_defaults() {
+        let read = |text: &str| -> Vec<String> {
+            let found = commands(Dialect::Shell, text.as_bytes()).remove(0).words.remove(0);
+            let told = |one: Expansion| {
+                let sign = if one.assigns { "=" } else { "-" };
+                format!("{}{sign}{}", one.variable, &text[one.default])
+            };
+            expansions(text.as_bytes(), &found).into_iter().map(told).collect()
+        };
+        assert_eq!(read("A=${A:-\"6.0 7.0\"}"), ["A-6.0 7.0"]);
+        assert_eq!(read("compute_${CC-70},code=sm_${1:=80}"), ["CC-70", "1=80"]);
+        assert_eq!(read("${A:-${B:-'c'}}"), ["A-c"]);
+        assert!(read("\"${A:-70}\"${A}${A:?70}${A:+70}$A$(b)").is_empty());
+        assert_eq!(inside(b"6.0\\;7.0", 0..8).len(), 2);
     }
 
     #[test]

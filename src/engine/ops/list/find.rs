@@ -103,6 +103,9 @@ pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
     for one in lists.torch.iter().flat_map(|pattern| pattern.find_all(parsed)) {
         file.of_torch(&one, &mut found);
     }
+    if !lists.torch.is_empty() {
+        found.reported.extend(file.in_commands());
+    }
     if lists.is_in_build_code(&parsed.bytes) {
         file.of_loops(lists, &mut found);
         file.by_name(lists, &mut found);
@@ -114,7 +117,7 @@ pub fn found(parsed: &Parsed, lists: &FoundLists, aim: Aim<'_>) -> InFile {
 
 impl InFile {
     /// Adds a list, unless it was found in another way. One in a place that cannot be read is only told.
-    fn push(&mut self, holder: Holder) {
+    pub(super) fn push(&mut self, holder: Holder) {
         let is_known = self.holders.iter().any(|other| other.container == holder.container);
         match holder.uncertain {
             true => self.reported.push(format!("{} stands in a place that cannot be read", holder.name)),
@@ -136,7 +139,7 @@ fn alternatives(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// What is known of architectures that stand in no list of the file.
-fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
+pub(super) fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
     match origin {
         Origin::Environment(name) => {
             format!("takes its architectures from the environment: set {}", parsed.text(name))
@@ -149,8 +152,8 @@ fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
 }
 
 /// A file with its guards.
-struct File<'a> {
-    parsed: &'a Parsed,
+pub(super) struct File<'a> {
+    pub(super) parsed: &'a Parsed,
     aim: Aim<'a>,
     worlds: Worlds,
 }
@@ -175,26 +178,6 @@ impl<'a> File<'a> {
         Holder { name, container, elements, toolkits, reader, prunes, uncertain, choice }
     }
 
-    /// A list that PyTorch reads; names of generations and the like are a matter for a person.
-    fn of_torch(&self, one: &Match, found: &mut InFile) {
-        let line = line_of(&self.parsed.bytes, one.range.start);
-        for origin in self.origins_in(one) {
-            match origin {
-                Origin::Literal { node, .. } if self.names_arches(node) => {
-                    found.push(self.bare(node, Reader::Torch));
-                }
-                Origin::Literal { node, .. } if !self.bare_elements(node).is_empty() => {
-                    let text = self.parsed.text(node);
-                    found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
-                }
-                Origin::Machine => {
-                    found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed)));
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// The lists that loops write into flags.
     fn of_loops(&self, lists: &FoundLists, found: &mut InFile) {
         for (string, value) in filled_strings(self.parsed, &lists.each) {
@@ -215,8 +198,8 @@ impl<'a> File<'a> {
         let matches = lists.find.iter().flat_map(|pattern| pattern.find_all(self.parsed));
         let fits = |one: &Match| lists.conditions.iter().all(|condition| condition.holds(one, self.parsed));
         for one in matches.filter(fits) {
-            for origin in self.origins_in(&one) {
-                let Origin::Literal { node, split, .. } = origin else { continue };
+            for value in self.values_in(&one) {
+                let Origin::Literal { node, split, .. } = resolve(value, self.parsed) else { continue };
                 // A word alone may be anything, and behind it a second one would be wrong.
                 let is_list = split || node.kind() != "string" || self.bare_elements(node).len() > 1;
                 if is_list && self.names_arches(node) {
@@ -226,13 +209,12 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Where what `$ARCHES` stands for comes from: of `a if b else c`, each of both.
-    fn origins_in(&self, found: &Match) -> Vec<Origin<'a>> {
+    /// What `$ARCHES` stands for: of `a if b else c`, each of both.
+    pub(super) fn values_in(&self, found: &Match) -> Vec<Node<'a>> {
         let range = found.bindings.get("ARCHES").map(|bound| bound.range.clone());
         let node = range
             .and_then(|range| self.parsed.root().named_descendant_for_byte_range(range.start, range.end));
-        let values = node.map(alternatives).unwrap_or_default();
-        values.into_iter().map(|value| resolve(value, self.parsed)).collect()
+        node.map(alternatives).unwrap_or_default()
     }
 
     /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.
@@ -259,25 +241,30 @@ impl<'a> File<'a> {
         if codes.is_empty() || (is_item && elements.len() == 1) || is_text || is_told(node, self.parsed) {
             return None;
         }
+        let line = line_of(&self.parsed.bytes, node.start_byte());
+        let text = self.parsed.text(node);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!self.are_right(&codes))
+            .then(|| format!("line {line}: nothing tells how {text} becomes flags: change it by hand"))
+    }
+
+    /// Whether results are as they should be: all that is wanted, nothing that a given toolkit refuses.
+    pub(super) fn are_right(&self, codes: &[Code]) -> bool {
         let (wish, toolchain) = (self.aim.wish, self.aim.toolchain);
         let takes = |code: &Code| {
             let gencode = Gencode::of(*code);
             toolchain.cuda.iter().all(|toolkit| toolchain.catalogue.takes(*toolkit, &gencode))
         };
-        let is_right = codes.iter().all(|code| wish.keeps(*code) && takes(code))
-            && wish.wanted().all(|wanted| codes.iter().any(|code| code.serves(wanted)));
-        let line = line_of(&self.parsed.bytes, node.start_byte());
-        let text = self.parsed.text(node);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!is_right).then(|| format!("line {line}: nothing tells how {text} becomes flags: change it by hand"))
+        codes.iter().all(|code| wish.keeps(*code) && takes(code))
+            && wish.wanted().all(|wanted| codes.iter().any(|code| code.serves(wanted)))
     }
 
     /// A list of plain architectures.
-    fn bare(&self, node: Node<'_>, reader: Reader) -> Holder {
+    pub(super) fn bare(&self, node: Node<'_>, reader: Reader) -> Holder {
         self.holder(node, self.bare_elements(node), reader)
     }
 
-    fn bare_elements(&self, node: Node<'_>) -> Vec<Element> {
+    pub(super) fn bare_elements(&self, node: Node<'_>) -> Vec<Element> {
         let tokens = match node.kind() {
             "string" => words(node, self.parsed, &[';', ',', ' ']),
             _ => items(node, self.parsed),
@@ -286,7 +273,7 @@ impl<'a> File<'a> {
     }
 
     /// Whether a literal names architectures and nothing else.
-    fn names_arches(&self, node: Node<'_>) -> bool {
+    pub(super) fn names_arches(&self, node: Node<'_>) -> bool {
         let elements = self.bare_elements(node);
         let known = |element: &Element| {
             let mut codes = element.codes().iter();

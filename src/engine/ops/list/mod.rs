@@ -6,6 +6,7 @@ mod element;
 mod find;
 pub mod resolve;
 mod settle;
+mod torch;
 mod write;
 
 use pep440_rs::Version;

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::File;
 use super::lanes::varies;
+use super::literal::is_computed;
 use super::path::is_relative;
 use crate::engine::edit::Edits;
 use crate::engine::pattern::{Bound, Match, Pattern};
@@ -32,6 +33,8 @@ pub struct Condition {
     pub relative: bool,
     /// In CUDA: it is computed from the number of a thread.
     pub varies: bool,
+    /// In Python: it is no name that is given literals alone.
+    pub computed: bool,
 }
 
 impl Condition {
@@ -44,9 +47,10 @@ impl Condition {
         let regex = self.regex.as_ref().map(|regex| format!("matches {}", regex.as_str()));
         let unused = self.unused.then(|| "is used nowhere else".to_string());
         let relative = self.relative.then(|| "is a relative path".to_string());
+        let computed = self.computed.then(|| "is computed".to_string());
         let (not, declared) = (patterns("is not", &self.not), patterns("is declared by", &self.declared));
         let varies = self.varies.then(|| "is computed from the number of a thread".to_string());
-        let asked = [regex, not, declared, unused, relative, varies];
+        let asked = [regex, not, declared, unused, relative, computed, varies];
         format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
@@ -69,6 +73,7 @@ impl Condition {
             && self.kind.as_ref().is_none_or(|kind| has_type(bound, kind, parsed))
             && (!self.relative || is_relative(bound, parsed))
             && (!self.varies || varies(&bound.range, parsed))
+            && (!self.computed || is_computed(bound, parsed))
     }
 
     fn is_declared(&self, bound: &Bound, parsed: &Parsed) -> bool {

@@ -2,6 +2,7 @@
 
 mod condition;
 mod lanes;
+mod literal;
 mod path;
 mod removal;
 mod units;
@@ -353,7 +354,8 @@ impl RewriteOp {
                 && !(searches && parsed.is_bare_string(&found.range))
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
-        matches.dedup_by(|(one, _), (other, _)| one.range == other.range && one.bindings == other.bindings);
+        let same = |one: &Match, other: &Match| self.replace.is_none() || one.bindings == other.bindings;
+        matches.dedup_by(|(one, _), (other, _)| one.range == other.range && same(one, other));
         matches
     }
 

@@ -67,6 +67,7 @@ fn condition(name: &str) -> Condition {
         unused: false,
         relative: false,
         varies: false,
+        computed: false,
     }
 }
 

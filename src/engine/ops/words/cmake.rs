@@ -37,7 +37,11 @@ impl Reader<'_> {
             match child.kind() {
                 "normal_command" => self.command(child, block),
                 "if_condition" => self.conditional(child, block),
-                "foreach_loop" | "while_loop" | "block_def" | "body" => self.body(child, block),
+                "foreach_loop" => {
+                    self.loop_values(child, block);
+                    self.body(child, block);
+                }
+                "while_loop" | "block_def" | "body" => self.body(child, block),
                 "function_def" | "macro_def" => {
                     let own = self.outline.block(block, &self.worlds.everywhere(), None);
                     self.body(child, own);
@@ -114,6 +118,24 @@ impl Reader<'_> {
         }
     }
 
+    /// What a loop gives its variable: `foreach(SM 70 80)`, `foreach(SM IN LISTS SMS)`.
+    fn loop_values(&mut self, node: Node<'_>, block: usize) {
+        let opening = significant_children(node).into_iter().find(|child| child.kind() == "foreach_command");
+        let Some(opening) = opening else { return };
+        let words = arguments(opening, self.parsed);
+        let is_range = words.iter().any(|word| is(word, &["RANGE"]));
+        let Some((name, rest)) = words.split_first().filter(|_| !is_range) else { return };
+        let by_name = rest.iter().any(|word| is(word, &["LISTS"]));
+        let values = rest.iter().filter(|word| !is(word, &["IN", "LISTS", "ITEMS"]));
+        let value = |word: &Word| match by_name {
+            true => Word { text: format!("${{{}}}", word.text), ..word.clone() },
+            false => word.clone(),
+        };
+        let (name, command) = (name.text.clone(), opening.byte_range());
+        let sequence = Sequence::of_loop(name, values.map(value).collect(), (command, block));
+        self.outline.add(sequence, &self.parsed.bytes);
+    }
+
     fn command(&mut self, node: Node<'_>, block: usize) {
         let Some(name) = node.child(0).map(|name| self.parsed.text(name).to_lowercase()) else { return };
         self.outline.blocks[block].commands += 1;
@@ -126,6 +148,7 @@ impl Reader<'_> {
                 words: value.words.to_vec(),
                 holder: None,
                 bare: false,
+                default: None,
                 command: node.byte_range(),
                 block,
             };

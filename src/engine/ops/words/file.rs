@@ -7,6 +7,7 @@ use super::items::{self, Item};
 use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
+use super::taken::taken;
 use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
@@ -44,9 +45,7 @@ pub struct FilePlan {
 fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<Item> {
     let known = |name: &str| catalogue.named(name).map(<[Code]>::to_vec);
     let held: Vec<(usize, usize)> = outline.sequences.iter().filter_map(|one| one.holder).collect();
-    let is_meant = |one: &Sequence| {
-        one.name.as_ref().is_some_and(|name| is_named(name, &names.torch) || is_named(name, &names.others))
-    };
+    let is_meant = |one: &Sequence| one.names().any(|name| names.hold(name));
     let meant = outline.sequences.iter().enumerate();
     let meant = meant.filter(|(_, one)| is_meant(one) && !items::is_printed(one, outline)).map(|(at, _)| at);
     let mut items = Vec::new();
@@ -57,10 +56,6 @@ fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<
         items.extend(own.filter(|item| !held.contains(&(at, item.words.start))));
     }
     items
-}
-
-fn is_named(name: &str, names: &[String]) -> bool {
-    names.iter().any(|wanted| wanted.strip_prefix('*').map_or(name == wanted, |end| name.ends_with(end)))
 }
 
 /// What is to be said of a list that would lose everything, and stays.
@@ -94,12 +89,19 @@ fn selected_instead(variable: &str, have: &[Code], law: &Law<'_>) -> Option<Stri
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Whether a text names an architecture as flags do.
+/// Whether a text names an architecture as flags do, or computes it: `-arch=$(or $(ARCH),sm_70)`.
 fn names_one(text: &str) -> bool {
-    ["arch=compute_", "arch=sm_"].iter().any(|before| {
-        let behind = text.split(before).skip(1);
-        behind.into_iter().any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-    })
+    let begins = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let behind = |mark: &str, is_one: &dyn Fn(&str) -> bool| text.split(mark).skip(1).any(is_one);
+    ["arch=compute_", "arch=sm_"].iter().any(|mark| behind(mark, &begins))
+        || ["arch=$", "compute_$", "sm_$"].iter().any(|mark| behind(mark, &computes_one))
+}
+
+/// Whether one of the words within an expression is an architecture: `$(or $(ARCHES),7.0;8.0)`.
+fn computes_one(text: &str) -> bool {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_.+".contains(c)));
+    let is_one = |word: &str| word.len() > 1 && parse_codes(word).is_ok();
+    words.into_iter().any(is_one)
 }
 
 /// Whether a word is an architecture as PyTorch writes it.
@@ -125,11 +127,14 @@ impl<'a> BuildFile<'a> {
         what: &Lists,
         catalogue: &Catalogue,
     ) -> Self {
-        let (items, by_torch): (Vec<Item>, &[String]) = match what {
-            Lists::Flags => (items::flags(&outline, bytes), &[]),
-            Lists::Named(names) => (elements(&mut outline, names, catalogue), &names.torch),
+        let (items, names) = match what {
+            Lists::Flags => (items::flags(&outline, bytes), Names::default()),
+            Lists::Named(names) => {
+                let names = names.with_variables(&outline);
+                (elements(&mut outline, &names, catalogue), names)
+            }
         };
-        let groups = group::groups(&outline, &items, &|name| is_named(name, by_torch));
+        let groups = group::groups(&outline, &items, &|name| names.are_of_torch(name));
         Self { path, bytes, outline, items, groups }
     }
 
@@ -170,7 +175,10 @@ impl<'a> BuildFile<'a> {
     pub fn strays(&self, what: &Lists, law: &Law<'_>) -> Vec<String> {
         match what {
             Lists::Flags => self.stray_flags(),
-            Lists::Named(_) => [self.selected(law), self.lists_of_kernels()].concat(),
+            Lists::Named(names) => {
+                let known = [self.selected(law), self.lists_of_kernels()].concat();
+                [known, self.computed(names), self.left_to(names), self.ptx_alone(law)].concat()
+            }
         }
     }
 
@@ -191,6 +199,77 @@ impl<'a> BuildFile<'a> {
         calls.filter_map(told).collect()
     }
 
+    /// Lists that a variable stands for of which the file does not tell what it holds.
+    fn left_to(&self, names: &Names) -> Vec<String> {
+        let known = |variable: &str| {
+            names.hold(variable)
+                || variable.starts_with("CMAKE_")
+                || self.groups.iter().any(|group| group.name.as_deref() == Some(variable))
+        };
+        let told = |one: &Sequence| {
+            let variable = taken(one).filter(|variable| !known(variable))?;
+            let line = line_of(self.bytes, one.command.start);
+            let what = format!("{} line {line} takes its architectures from `{variable}`", self.path);
+            Some(format!("{what}, for which the file has no list: see to it that it holds what is wanted"))
+        };
+        let all = names.with_variables(&self.outline);
+        let meant = |one: &&Sequence| one.resets && one.name.as_deref().is_some_and(|name| all.hold(name));
+        let given = |one: &&Sequence| {
+            let holds = |item: &Item| {
+                !item.parts.is_empty() && self.outline.sequences[item.sequence].command == one.command
+            };
+            !items::is_printed(one, &self.outline) && !self.items.iter().any(holds)
+        };
+        let mut told: Vec<String> =
+            self.outline.sequences.iter().filter(meant).filter(given).filter_map(told).collect();
+        told.dedup();
+        told
+    }
+
+    /// Words of lists that are put together: `$(or $(ARCHES),7.0;8.0)`.
+    fn computed(&self, names: &Names) -> Vec<String> {
+        let sequences = self.outline.sequences.iter().enumerate();
+        let is_meant = |one: &Sequence| {
+            one.names().any(|name| names.hold(name)) && !items::is_printed(one, &self.outline)
+        };
+        let words = sequences
+            .filter(|(_, one)| is_meant(one))
+            .flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
+        let is_split = |at, word| self.outline.sequences.iter().any(|one| one.holder == Some((at, word)));
+        let left = words.filter(|(at, (word, read))| {
+            read.text.contains('$') && computes_one(&read.text) && !is_split(*at, *word)
+        });
+        left.map(|(_, (_, word))| self.not_understood(word)).collect()
+    }
+
+    fn not_understood(&self, word: &Word) -> String {
+        let line = line_of(self.bytes, word.range.start);
+        format!("{} line {line} is not understood and left: {}", self.path, word.text)
+    }
+
+    /// Architectures of which only PTX is asked for, and that a given toolkit refuses.
+    fn ptx_alone(&self, law: &Law<'_>) -> Vec<String> {
+        let named = self.outline.sequences.iter().filter(|one| {
+            let name = one.name.as_deref().unwrap_or_default();
+            name.ends_with("CUDA_ARCH_PTX") && !items::is_printed(one, &self.outline)
+        });
+        let told = |one: &Sequence| {
+            let codes = one.words.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default());
+            let codes: Vec<Code> = codes.collect();
+            let refuses =
+                |cuda: &&Toolkit| codes.iter().any(|code| !law.catalogue.takes(**cuda, &Gencode::of(*code)));
+            let cuda = law.cuda.iter().find(refuses)?;
+            let refused = codes.into_iter().filter(|code| !law.catalogue.takes(*cuda, &Gencode::of(*code)));
+            let (name, line) = (one.name.as_deref()?, line_of(self.bytes, one.command.start));
+            let refused = labels(refused.collect());
+            let advice = "name the newest architecture of the list beside it";
+            Some(format!("{} line {line}: CUDA {cuda} refuses {refused} of `{name}`: {advice}", self.path))
+        };
+        let mut told: Vec<String> = named.filter_map(told).collect();
+        told.dedup();
+        told
+    }
+
     /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.
     fn stray_flags(&self) -> Vec<String> {
         let sequences = self.outline.sequences.iter().enumerate();
@@ -203,11 +282,7 @@ impl<'a> BuildFile<'a> {
                 })
         };
         let strays = words.filter(|(at, (word, read))| names_one(&read.text) && !is_read(*at, *word));
-        let told = |(_, (_, word)): (usize, (usize, &Word))| {
-            let line = line_of(self.bytes, word.range.start);
-            format!("{} line {line} is not understood and left: {}", self.path, word.text)
-        };
-        strays.map(told).collect()
+        strays.map(|(_, (_, word))| self.not_understood(word)).collect()
     }
 
     /// Lists of architectures that are handed to a function of the project itself.

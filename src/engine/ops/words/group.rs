@@ -34,7 +34,8 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
             continue;
         }
         let command = sequence.command.start;
-        let apart = if sequence.name.is_some() { 0 } else { command };
+        let place = sequence.default.as_ref().and_then(|default| default.place);
+        let apart = place.unwrap_or(if sequence.name.is_some() { 0 } else { command });
         let key = (sequence.name.clone(), sequence.owner.clone(), apart);
         let open = groups.iter_mut().rfind(|group| group.key == key).filter(|group| {
             let goes_on = !sequence.resets && outline.is_within(sequence.block, group.home);
@@ -47,7 +48,7 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
             }
             None => {
                 let (name, home) = (sequence.name.clone(), sequence.block);
-                let by_torch = name.as_ref().is_some_and(|name| by_torch(name));
+                let by_torch = sequence.names().any(by_torch);
                 groups.push(Group { items: own, name, key, command, home, by_torch });
             }
         }

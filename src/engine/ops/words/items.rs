@@ -70,65 +70,89 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
         }
     }
     let read = |item: &Item| items.iter().any(|other| other.sequence == item.sequence);
-    let values: Vec<Item> = values(outline).into_iter().filter(|item| !read(item)).collect();
+    let values: Vec<Item> = values(outline, bytes).into_iter().filter(|item| !read(item)).collect();
     items.extend(values);
     items.sort_by_key(|item| (item.sequence, item.words.start));
     items
 }
 
 /// The variables of which a flag takes its architecture, and that have one value in the file.
-fn values(outline: &Outline) -> Vec<Item> {
-    let all = || outline.sequences.iter().filter(|one| !is_printed(one, outline));
-    let asked: Vec<(String, bool)> = all().flat_map(|one| referred(&one.words)).collect();
+fn values(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
+    let asked = asked(outline);
     let value = |(at, sequence): (usize, &Sequence)| {
         let [word] = sequence.words.as_slice() else { return None };
-        let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty())?;
-        let is_number = asked.iter().find(|(asked, _)| asked == name).map(|(_, is_number)| *is_number)?;
-        // `${ARCH:-sm_70}`: unless it was given.
-        let default = word.text.strip_prefix("${").and_then(|text| text.strip_prefix(name.as_str()));
-        let default = default.and_then(|text| text.strip_prefix(":-")?.strip_suffix('}'));
-        let text = default.unwrap_or(&word.text);
-        let (notation, code) = match is_number {
-            true => (Notation::Number, Code::Sass(text.parse().ok()?)),
-            false => (Notation::Prefixed, text.parse::<Code>().ok()?),
+        let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty() && !sequence.is_of_loop())?;
+        let is_number = match sequence.default.as_ref().and_then(|default| default.place) {
+            Some(place) => stands_in_flag(place, sequence, (outline, bytes))?,
+            None => asked.iter().find(|(asked, _)| asked == name).map(|(_, is_number)| *is_number)?,
         };
-        let end = word.range.end - usize::from(default.is_some());
-        let spelling = Spelling::Value(end - text.len()..end, notation);
+        let (notation, code) = match is_number {
+            true => (Notation::Number, Code::Sass(word.text.parse().ok()?)),
+            false => (Notation::Prefixed, word.text.parse::<Code>().ok()?),
+        };
+        let spelling = Spelling::Value(word.range.clone(), notation);
         Some(Item { sequence: at, words: 0..1, parts: vec![Gencode::of(code)], spelling })
     };
     outline.sequences.iter().enumerate().filter_map(value).collect()
 }
 
+/// The variables that flags of a file name an architecture by, and whether each holds its number alone.
+pub fn asked(outline: &Outline) -> Vec<(String, bool)> {
+    let told = outline.sequences.iter().filter(|one| !is_printed(one, outline));
+    told.flat_map(|one| referred(&one.words)).collect()
+}
+
+/// What stands before the name of an architecture in a flag, and before its number alone.
+const MARKS: [(&str, bool); 4] =
+    [("arch=", false), ("architecture=", false), ("sm_", true), ("compute_", true)];
+
+/// Whether an expansion stands where a flag names an architecture, and if so, whether it is its number alone:
+/// `-arch=${ARCH:-sm_70}`, `-arch ${ARCH:-sm_70}`, `code=sm_${SM:-70}`.
+fn stands_in_flag(place: usize, sequence: &Sequence, (outline, bytes): (&Outline, &[u8])) -> Option<bool> {
+    let before = &bytes[..place];
+    let before = before.strip_suffix(b"\"").unwrap_or(before);
+    let mark = MARKS.iter().find(|(mark, _)| before.ends_with(mark.as_bytes()));
+    let (holder, word) = sequence.holder?;
+    let option = || outline.sequences.get(holder)?.words.get(word.checked_sub(1)?);
+    let is_apart = || option().is_some_and(|option| is_option(&option.text)).then_some(false);
+    mark.map(|(_, is_number)| *is_number).or_else(is_apart)
+}
+
+fn is_option(text: &str) -> bool {
+    matches!(text, "-arch" | "--gpu-architecture")
+}
+
 /// The variables that stand where words name an architecture, and whether they hold its number alone: `-arch=$(ARCH)`,
 /// `-arch ${ARCH}`, `code=sm_$(SM)`.
 fn referred(words: &[Word]) -> Vec<(String, bool)> {
-    let places = [("arch=", false), ("architecture=", false), ("sm_", true), ("compute_", true)];
     let within = |word: &Word| -> Vec<(String, bool)> {
         let behind = |(mark, is_number): (&str, bool)| {
             let rests = word.text.split(mark).skip(1);
             rests.filter_map(|rest| Some((variable(rest)?, is_number))).collect::<Vec<_>>()
         };
-        places.into_iter().flat_map(behind).collect()
+        MARKS.into_iter().flat_map(behind).collect()
     };
-    let pairs =
-        words.windows(2).filter(|pair| matches!(pair[0].text.as_str(), "-arch" | "--gpu-architecture"));
+    let pairs = words.windows(2).filter(|pair| is_option(&pair[0].text));
     let apart = pairs.filter_map(|pair| Some((variable(&pair[1].text)?, false)));
     words.iter().flat_map(within).chain(apart).collect()
 }
 
-/// The variable that a text begins with: `$(ARCH)`, `${ARCH}`, `$ARCH`.
-fn variable(text: &str) -> Option<String> {
+/// The variable that a text begins with: `$(ARCH)`, `${ARCH}`, `${ARCH:-sm_70}`, `$ARCH`.
+pub fn variable(text: &str) -> Option<String> {
     let rest = text.strip_prefix('$')?;
     let inner = rest.strip_prefix(['(', '{']).unwrap_or(rest);
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
-    let is_whole = inner.len() == rest.len() || inner[end..].starts_with([')', '}']);
+    let ends: &[char] = if rest.starts_with('(') { &[')'] } else { &['}', ':', '-', '='] };
+    let is_whole = inner.len() == rest.len() || inner[end..].starts_with(ends);
     (end > 0 && is_whole).then(|| inner[..end].to_string())
 }
 
-/// Whether a command only prints what it holds.
+/// Whether a command only prints or compares what it holds.
 pub fn is_printed(sequence: &Sequence, outline: &Outline) -> bool {
-    let whole = sequence.holder.and_then(|(holder, _)| outline.sequences.get(holder)).unwrap_or(sequence);
-    whole.words.iter().find(|word| word.text != "RUN").is_some_and(prints)
+    let compares = |word: &Word| matches!(word.text.as_str(), "[" | "[[" | "test");
+    let mut words =
+        outline.outermost(sequence).words.iter().filter(|word| !matches!(word.text.as_str(), "RUN" | "if"));
+    words.next().is_some_and(|first| prints(first) || compares(first))
 }
 
 /// Whether a word is a command that only prints.
@@ -170,10 +194,12 @@ fn parts(gencode: &Gencode) -> Vec<Gencode> {
     gencode.codes.iter().map(one).collect()
 }
 
-/// The words of a named list that are lists of their own, split: `75,80`.
+/// The words of a named list that are lists of their own, split: `75,80`, `7.5;8.0`.
 pub fn split(words: &[Word]) -> Vec<Word> {
     let split = |word: &Word| -> Vec<Word> {
-        let texts: Vec<&str> = word.text.split(',').collect();
+        // What `;` stands between in quotes is a sequence of its own.
+        let between: &[char] = if word.quoted.is_empty() { &[',', ';'] } else { &[','] };
+        let texts: Vec<&str> = word.text.split(between).collect();
         let is_list = texts.len() > 1 && texts.iter().all(|text| parse_codes(text).is_ok());
         let starts_inside = word.quoted.first().map_or(word.range.start, |inner| inner.start);
         if !is_list {

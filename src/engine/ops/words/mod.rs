@@ -12,6 +12,7 @@ pub mod rewrite;
 mod script;
 mod settle;
 mod single;
+mod taken;
 
 use super::gencode::worlds::Worlds;
 use super::gencode::{Listed, Toolchain};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::items::Item;
 use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
-use crate::engine::syntax::words::{Word, inside};
+use crate::engine::syntax::words::{Expansion, Word, expansions, inside};
 use crate::engine::toolkit::Toolkit;
 
 /// A build file, read.
@@ -66,10 +66,21 @@ pub struct Sequence {
     pub holder: Option<(usize, usize)>,
     /// Whether it stands within a word without quotes, where a second word needs them: `A=70`.
     pub bare: bool,
+    /// What it is the default of, if it is one.
+    pub default: Option<DefaultOf>,
     /// The whole command.
     pub command: Range<usize>,
     /// The block that holds it.
     pub block: usize,
+}
+
+/// An expansion that words are the default of: `${ARCH:-sm_70}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultOf {
+    /// The variable.
+    pub variable: String,
+    /// Where the expansion begins, if the default is the value of no variable and says something only there.
+    pub place: Option<usize>,
 }
 
 impl Outline {
@@ -125,9 +136,64 @@ impl Outline {
         self.sequences.push(sequence);
         self.sequences.extend(strings);
     }
+
+    /// Adds the defaults of expansions in the sequences from one on. One that is a whole value is that of its variable.
+    pub fn add_defaults(&mut self, from: usize, bytes: &[u8]) {
+        let mut defaults: Vec<(Range<usize>, Sequence)> = Vec::new();
+        for (at, sequence) in self.sequences.iter().enumerate().skip(from) {
+            for (word, outer) in sequence.words.iter().enumerate() {
+                for expansion in expansions(bytes, outer) {
+                    let range = expansion.range.clone();
+                    let one = sequence.default((at, word), expansion, bytes);
+                    defaults.retain(|(other, _)| *other != range);
+                    defaults.push((range, one));
+                }
+            }
+        }
+        self.sequences.extend(defaults.into_iter().map(|(_, one)| one).filter(|one| !one.words.is_empty()));
+    }
+
+    /// The sequence that a command begins with, around another one.
+    pub fn outermost<'a>(&'a self, sequence: &'a Sequence) -> &'a Sequence {
+        sequence
+            .holder
+            .and_then(|(holder, _)| self.sequences.get(holder))
+            .map_or(sequence, |outer| self.outermost(outer))
+    }
 }
 
+/// What owns a variable that a loop gives its values.
+const LOOP: &str = "loop";
+
 impl Sequence {
+    /// The values that a loop goes through.
+    pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
+        let (name, owner) = (Some(name), LOOP.to_string());
+        Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+    }
+
+    /// Whether it is the values that a loop goes through.
+    pub fn is_of_loop(&self) -> bool {
+        self.owner == LOOP
+    }
+
+    /// The variable that it is the value of, and the one that it is only the default of.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.name.as_deref().into_iter().chain(self.default.as_ref().map(|default| default.variable.as_str()))
+    }
+
+    /// The default of an expansion in one of its words.
+    fn default(&self, holder: (usize, usize), expansion: Expansion, bytes: &[u8]) -> Self {
+        let Expansion { variable, assigns, range, default } = expansion;
+        let is_value = matches!(self.words.as_slice(), [only] if only.range == range);
+        let value_of = self.name.clone().filter(|_| is_value);
+        let place = (value_of.is_none() && !assigns).then_some(range.start);
+        let name = value_of.or_else(|| Some(variable.clone()));
+        let (holder, default_of) = (Some(holder), Some(DefaultOf { variable, place }));
+        let (words, bare, resets) = (inside(bytes, default), false, true);
+        Self { name, resets, words, holder, bare, default: default_of, ..self.clone() }
+    }
+
     /// Whether a word is the old value of the variable itself: `${FLAGS}`.
     pub fn is_itself(&self, word: &Word) -> bool {
         let Some(name) = &self.name else { return false };

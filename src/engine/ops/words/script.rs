@@ -65,6 +65,9 @@ impl Reader<'_> {
                 Some(Turn::Opens) => {
                     self.open.push(Conditional { rest: self.cuda(|_| Truth::Yes), choice: None });
                     self.branch(self.block, self.condition(first, rest, next));
+                    if first.text == "for" {
+                        return self.loop_values(rest);
+                    }
                 }
                 Some(Turn::Alternates) => {
                     let parent = self.outline.blocks[self.block].parent;
@@ -161,6 +164,7 @@ impl Reader<'_> {
             Dialect::Docker => docker_instruction(words),
             Dialect::Shell => None,
         };
+        let first = self.outline.sequences.len();
         match value {
             Some(value) => self.add(Some(value.name), value.resets, value.words, words),
             None => {
@@ -168,7 +172,18 @@ impl Reader<'_> {
                 self.assignments(words);
             }
         }
+        self.outline.add_defaults(first, self.bytes);
         self.block = block;
+    }
+
+    /// `for SM in 70 80`; all of it is evaluated before the loop begins.
+    fn loop_values(&mut self, words: &[Word]) {
+        let [name, keyword, values @ ..] = words else { return };
+        let Some(last) = values.last().filter(|_| keyword.text == "in") else { return };
+        let (command, block) = (name.range.start..last.range.end, self.outline.blocks[self.block].parent);
+        let first = self.outline.sequences.len();
+        self.outline.add(Sequence::of_loop(name.text.clone(), values.to_vec(), (command, block)), self.bytes);
+        self.outline.add_defaults(first, self.bytes);
     }
 
     fn add(&mut self, name: Option<String>, resets: bool, value: Vec<Word>, whole: &[Word]) {
@@ -182,6 +197,7 @@ impl Reader<'_> {
             words: value,
             holder: None,
             bare: false,
+            default: None,
             command,
             block: self.block,
         };

@@ -1,0 +1,55 @@
+//! Lists that are made of a variable: `set(CMAKE_CUDA_ARCHITECTURES ${ARCHS})`, `ENV TORCH_CUDA_ARCH_LIST=$ARCHES`.
+
+use super::Names;
+use super::items::{asked, is_printed, variable};
+use super::outline::{Outline, Sequence};
+
+impl Names {
+    /// Whether a name is one of these.
+    pub fn hold(&self, name: &str) -> bool {
+        is_named(name, &self.torch) || is_named(name, &self.others)
+    }
+
+    /// Whether PyTorch reads what has a name.
+    pub fn are_of_torch(&self, name: &str) -> bool {
+        is_named(name, &self.torch)
+    }
+
+    /// These, the variables that stand for the value of one of them, and those of loops that flags are made in.
+    pub fn with_variables(&self, outline: &Outline) -> Self {
+        let mut names = self.clone();
+        let loops =
+            outline.sequences.iter().filter(|one| one.is_of_loop()).filter_map(|one| one.name.clone());
+        let asked = asked(outline);
+        names.others.extend(loops.filter(|name| asked.iter().any(|(asked, _)| asked == name)));
+        while let Some((of_torch, variable)) = names.missing(outline) {
+            let known = if of_torch { &mut names.torch } else { &mut names.others };
+            known.push(variable);
+        }
+        names
+    }
+
+    /// A variable that stands for the value of one of these and is none of them.
+    fn missing(&self, outline: &Outline) -> Option<(bool, String)> {
+        let mut taken = outline.sequences.iter().filter_map(|one| {
+            let name = one.name.as_deref().filter(|name| self.hold(name))?;
+            Some((self.are_of_torch(name), taken(one)?)).filter(|_| !is_printed(one, outline))
+        });
+        taken.find(|(_, variable)| !self.hold(variable))
+    }
+}
+
+fn is_named(name: &str, names: &[String]) -> bool {
+    names.iter().any(|wanted| wanted.strip_prefix('*').map_or(name == wanted, |end| name.ends_with(end)))
+}
+
+/// The variable that a value consists of, besides its own old value.
+pub fn taken(sequence: &Sequence) -> Option<String> {
+    let mut words = sequence.words.iter().filter(|word| !sequence.is_itself(word));
+    let (only, None) = (words.next()?, words.next()) else { return None };
+    let name = variable(&only.text)?;
+    let whole = [format!("${name}"), format!("${{{name}}}"), format!("$({name})")];
+    let has_default =
+        only.text.starts_with(&format!("${{{name}")) && only.text.matches(['{', '}']).count() == 2;
+    (whole.contains(&only.text) || (has_default && only.text.ends_with('}'))).then_some(name)
+}

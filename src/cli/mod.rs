@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod args;
 pub mod build;
+pub mod compiling;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;

@@ -16,6 +16,7 @@ pub mod lexed;
 pub mod macros;
 pub mod passes;
 mod reading;
+pub mod script;
 pub mod style;
 pub mod tokens;
 pub mod types;

@@ -2,6 +2,7 @@
 //! name, and the style of a neighbour.
 
 pub mod alike;
+mod assigned;
 pub mod branches;
 pub mod census;
 mod choices;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
@@ -36,6 +36,8 @@ pub struct Planned<'a> {
     pub proved: ProvedPlan,
     /// Whether anything in the tree is CUDA.
     pub is_cuda: bool,
+    /// The folders of private patch sets that were given.
+    pub patch_sets: Vec<PathBuf>,
 }
 
 impl Planned<'_> {
@@ -184,13 +186,16 @@ pub struct Found<'a> {
     pub sources: Sources,
     /// Whether anything in it is CUDA.
     pub is_cuda: bool,
+    /// The folders of private patch sets that were given.
+    pub patch_sets: Vec<PathBuf>,
 }
 
 impl<'a> Found<'a> {
     /// Plans and proves.
     pub fn planned(self) -> Result<Planned<'a>, Failure> {
         let proved = prove(&self.target, &self.bound, &self.sources)?;
-        Ok(Planned { target: self.target, bound: self.bound, proved, is_cuda: self.is_cuda })
+        let Self { target, bound, is_cuda, patch_sets, .. } = self;
+        Ok(Planned { target, bound, proved, is_cuda, patch_sets })
     }
 }
 
@@ -230,7 +235,8 @@ pub fn find_at<'a>(
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
         bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
     }
-    Ok(Found { target, bound, sources, is_cuda })
+    let patch_sets = place.everywhere.patchsets.clone();
+    Ok(Found { target, bound, sources, is_cuda, patch_sets })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.
@@ -282,6 +288,7 @@ pub fn prove(target: &Target, bound: &Bound<'_>, sources: &Sources) -> Result<Pr
             set: bound.upstream.id.clone(),
             through: bound.upstream.project.as_ref().map(|_| bound.upstream.tested_through()),
             label: target.label.clone(),
+            stays: bound.catalogue.best_for(&bound.request.environment.cuda, None),
         }))
     };
     let plan = plan(bound, sources).map_err(failed)?;

@@ -166,6 +166,24 @@ fn what_is_compiled_on_import_or_by_cmake_is_asked_too() {
 }
 
 #[test]
+fn advice_is_right_for_every_given_toolkit() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let flags = "from torch.utils.cpp_extension import *\n\
+        CUDAExtension('a', ['a.cu'], extra_compile_args=['-gencode', 'arch=compute_60,code=sm_60'])\n";
+    world.write("work/ext/setup.py", flags);
+    let run = world.run(&["check", "./ext", "--cuda", "11.8", "13.0"]).exits(0);
+    run.shows(&[
+        "CUDA 11.8 and CUDA 13.0 together refuse all of it; say what to compile for: --add-arch 90\n",
+    ]);
+    let run = world.run(&["check", "./ext", "--cuda", "12.0", "13.0", "--add-arch", "121f"]).exits(0);
+    run.says(&["note: CUDA 12.0 does not compile for 121f; only lists with guards get it\n"])
+        .shows(&["nothing would be left; name what stays: --only-arch 90\n"]);
+    let run = world.run(&["check", "./ext", "--cuda", "11.8", "13.0", "--only-arch", "90"]).exits(1);
+    run.shows(&["drops 60, adds 90"]).omits(&["does not compile"]);
+}
+
+#[test]
 fn what_holds_a_known_upstream_says_so() {
     let world = World::bare();
     plain(&world, "work/ext");

@@ -48,6 +48,12 @@ pub enum CheckoutError {
     /// No source of the upstream knows the REF.
     #[error("{} has no tag, branch or commit `{}`", .0.upstream, .0.reference)]
     UnknownRef(Box<UnknownRef>),
+    /// A file that cannot be carried elsewhere under its name.
+    #[error("`{path}` is refused: its name is no UTF-8")]
+    NoUtf8 {
+        /// The path, as it is shown.
+        path: String,
+    },
     /// No source could be asked for a REF, and a folder here has its name.
     #[error("{cause}")]
     PerhapsAFolder {
@@ -157,6 +163,9 @@ impl CheckoutError {
             Self::Index(error) => error.hint(),
             Self::Http(error) => error.hint(),
             Self::UnknownRef(unknown) => unknown.hint(),
+            Self::NoUtf8 { path } => {
+                Some(format!("give it another name, also where it is named: mv -- $'{path}' NAME"))
+            }
             Self::PerhapsAFolder { name, .. } => Some(folder_hint(name)),
             Self::NoRelease { upstream } => Some(format!("name a branch: {upstream}@main")),
             Self::NotCommitted { .. } => Some("commit them first; what is recorded is a commit".into()),

@@ -194,6 +194,8 @@ impl<'a> Found<'a> {
     /// Plans and proves.
     pub fn planned(self) -> Result<Planned<'a>, Failure> {
         let proved = prove(&self.target, &self.bound, &self.sources)?;
+        let changing = proved.plan().patches.iter().flat_map(|patch| patch.changes.keys());
+        self.target.refuse_unwritable(changing.map(String::as_str))?;
         let Self { target, bound, is_cuda, patch_sets, .. } = self;
         Ok(Planned { target, bound, proved, is_cuda, patch_sets })
     }
@@ -227,6 +229,9 @@ pub fn find_at<'a>(
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let (mut sources, skipped) = read(&target, upstream)?;
     bound.notes.extend(skipped_note(&bound, &skipped));
+    let unnamed =
+        named(&target.unnamed).map(|names| format!("left out, as their names are no UTF-8: {names}"));
+    bound.notes.extend(unnamed);
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
@@ -268,15 +273,21 @@ fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), 
 
 /// What tells of the folders that the wanted ops leave out.
 fn skipped_note(bound: &Bound<'_>, paths: &[String]) -> Option<String> {
-    const MOST: usize = 8;
     let ops = bound.patches.iter().flat_map(|patch| &patch.ops);
     let files: Vec<&Files> = ops.map(|op| op.op.files()).collect();
     let folder = |path: &'_ String| files.iter().find_map(|files| files.skipped(path)).map(str::to_string);
     let folders: BTreeSet<String> = paths.iter().filter_map(folder).collect();
-    let named: Vec<&str> = folders.iter().map(String::as_str).take(MOST).collect();
-    let more = folders.len() - named.len();
+    let names = named(&folders.into_iter().collect::<Vec<_>>())?;
+    Some(format!("left out as code of others or for HIP: {names}"))
+}
+
+/// The first of some names, and how many more there are.
+fn named(names: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let first = &names[..names.len().min(MOST)];
+    let more = names.len() - first.len();
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    (!named.is_empty()).then(|| format!("left out as code of others or for HIP: {}{rest}", named.join(", ")))
+    (!first.is_empty()).then(|| format!("{}{rest}", first.join(", ")))
 }
 
 /// Plans and proves what is bound on the sources of a target.

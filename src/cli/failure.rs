@@ -317,10 +317,7 @@ impl Failure {
                 "name the module that it installs: mambapatch verify MODULE"
             }
             Failure::Unreadable { hint, .. } => hint,
-            Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
-            Failure::EmptyLog { .. } => {
-                "write both streams of the build into it: pip install -v . > build.log 2>&1"
-            }
+            Failure::NoLog | Failure::EmptyLog { .. } => HOW_TO_LOG,
             Failure::Inspect { .. } => {
                 "build or fetch it again: a whole .so, .pyd, .o, .a or wheel is needed"
             }
@@ -331,6 +328,10 @@ impl Failure {
         Some(hint.to_string())
     }
 }
+
+/// How a log comes to be that tells what failed.
+const HOW_TO_LOG: &str =
+    "write both streams into it: pip install -v . 2>&1 | tee build.log | mambapatch diagnose -";
 
 /// The upstream that was meant.
 fn upstream_hint(name: &str, known: &[String]) -> String {

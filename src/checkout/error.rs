@@ -48,6 +48,20 @@ pub enum CheckoutError {
     /// No source of the upstream knows the REF.
     #[error("{} has no tag, branch or commit `{}`", .0.upstream, .0.reference)]
     UnknownRef(Box<UnknownRef>),
+    /// A file that cannot be carried elsewhere under its name.
+    #[error("`{path}` is refused: its name is no UTF-8")]
+    NoUtf8 {
+        /// The path, as it is shown.
+        path: String,
+    },
+    /// No source could be asked for a REF, and a folder here has its name.
+    #[error("{cause}")]
+    PerhapsAFolder {
+        /// Why.
+        cause: Box<CheckoutError>,
+        /// The name of both.
+        name: String,
+    },
     /// The upstream has no release that could be the newest.
     #[error("{upstream} has no release")]
     NoRelease {
@@ -149,6 +163,10 @@ impl CheckoutError {
             Self::Index(error) => error.hint(),
             Self::Http(error) => error.hint(),
             Self::UnknownRef(unknown) => unknown.hint(),
+            Self::NoUtf8 { path } => {
+                Some(format!("give it another name, also where it is named: mv -- $'{path}' NAME"))
+            }
+            Self::PerhapsAFolder { name, .. } => Some(folder_hint(name)),
             Self::NoRelease { upstream } => Some(format!("name a branch: {upstream}@main")),
             Self::NotCommitted { .. } => Some("commit them first; what is recorded is a commit".into()),
             Self::NoBranch { upstream } => {
@@ -174,10 +192,14 @@ impl CheckoutError {
     }
 }
 
+fn folder_hint(name: &str) -> String {
+    format!("for the folder of that name type ./{name}")
+}
+
 impl UnknownRef {
     fn hint(&self) -> Option<String> {
         if self.is_folder {
-            return Some(format!("for the folder of that name type ./{}", self.reference));
+            return Some(folder_hint(&self.reference));
         }
         if let Some(other) = self.elsewhere.first() {
             return Some(format!("{other}@{}", self.reference));

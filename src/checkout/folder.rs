@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rayon::prelude::*;
 
+use super::names;
 use super::tree_path::{self, BadPath};
 use super::whole::Kind;
 use crate::engine::source::Sources;
@@ -48,7 +49,7 @@ pub enum FolderError {
         reverse_patch: PathBuf,
     },
     /// A path that may not be written.
-    #[error("`{path}` is refused: {why}")]
+    #[error("`{}` is refused: {why}", path.escape_debug())]
     Path {
         /// The path.
         path: String,
@@ -78,6 +79,7 @@ impl FolderError {
             Self::HalfWritten { reverse_patch, .. } => Some(format!("git apply {}", reverse_patch.display())),
             Self::NoStateFolder => Some("MAMBAPATCH_STATE=/some/folder".into()),
             Self::NotAFile { .. } => Some("replace the link by the file it names".into()),
+            Self::Path { path, why: BadPath::NotPortable } => Some(names::rename(path)),
             Self::Read { .. } | Self::Path { .. } => None,
         }
     }
@@ -90,27 +92,52 @@ pub struct Written {
     pub files: Vec<String>,
     /// Where the patch that undoes it is kept; none where nothing changed.
     pub reverse_patch: Option<PathBuf>,
+    /// Those that had other hard links, which keep the old content.
+    pub parted: Vec<String>,
 }
 
-/// All regular files of a folder, ordered, with `/`. Symbolic links, version control's own folders and Python
-/// environments are left out, as are names that are no UTF-8.
+/// What a folder holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Its regular files.
+    pub paths: Vec<String>,
+    /// Its symbolic links.
+    pub links: Vec<String>,
+    /// Files and folders whose names are no UTF-8, as they are shown.
+    pub unnamed: Vec<String>,
+}
+
+/// All regular files of a folder, ordered, with `/`.
 pub fn paths(root: &Path) -> Result<Vec<String>, FolderError> {
-    let mut found = Vec::new();
+    Ok(listed(root)?.paths)
+}
+
+/// All that a folder holds, ordered, with `/`. Version control's own folders and Python environments are left out.
+pub fn listed(root: &Path) -> Result<Listing, FolderError> {
+    let mut found = Listing::default();
     let mut open = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, prefix)) = open.pop() {
         let failed = |cause| FolderError::Read { path: folder.clone(), cause };
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
             let kind = entry.file_type().map_err(failed)?;
+            let name = match entry.file_name().into_string() {
+                Ok(name) => name,
+                Err(name) => {
+                    found.unnamed.push(format!("{prefix}{}", names::shown(name.as_encoded_bytes())));
+                    continue;
+                }
+            };
             if kind.is_dir() && !is_foreign(&name, &entry.path()) {
                 open.push((entry.path(), format!("{prefix}{name}/")));
             } else if kind.is_file() {
-                found.push(format!("{prefix}{name}"));
+                found.paths.push(format!("{prefix}{name}"));
+            } else if kind.is_symlink() {
+                found.links.push(format!("{prefix}{name}"));
             }
         }
     }
-    found.sort();
+    [&mut found.paths, &mut found.links, &mut found.unnamed].into_iter().for_each(|names| names.sort());
     Ok(found)
 }
 
@@ -190,8 +217,10 @@ pub fn write_in_place(
     }
     let changes: Vec<Change<'_>> = changes.into_values().collect();
     if changes.is_empty() {
-        return Ok(Written { files: Vec::new(), reverse_patch: None });
+        return Ok(Written { files: Vec::new(), reverse_patch: None, parted: Vec::new() });
     }
+    let parted = changes.iter().filter(|change| has_other_links(&change.full));
+    let parted = parted.map(|change| change.path.clone()).collect();
     let kept = keep_reverse_patch(root, reverse_patch, state.ok_or(FolderError::NoStateFolder)?)?;
     let result = replace_all(&changes, &kept, &|temporary, target| {
         temporary.persist(target).map(drop).map_err(|error| error.error)
@@ -201,7 +230,19 @@ pub fn write_in_place(
     }
     result?;
     let files = changes.into_iter().map(|change| change.path).collect();
-    Ok(Written { files, reverse_patch: Some(kept) })
+    Ok(Written { files, reverse_patch: Some(kept), parted })
+}
+
+/// Whether a file has more names than this one.
+fn has_other_links(path: &Path) -> bool {
+    #[cfg(unix)]
+    let more = fs::metadata(path).is_ok_and(|found| std::os::unix::fs::MetadataExt::nlink(&found) > 1);
+    #[cfg(not(unix))]
+    let more = {
+        let _ = path;
+        false
+    };
+    more
 }
 
 /// One file to replace.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::Progress;
 use super::archive;
 use super::error::CheckoutError;
-use super::folder;
+use super::folder::{self, Listing};
 use super::git::{GitError, GitRepository, GitTag};
 use super::index::sdist_tag;
 use super::opened::{Origin, Places, Store, Target, label};
@@ -75,16 +75,26 @@ fn open_work_tree(found: Found, upstreams: &[UpstreamInfo], places: Places) -> R
     if version == SourceVersion::Unknown {
         version = folder::version_of(&folder);
     }
+    let unnamed = repository.unnamed_below(&below)?;
     let reference = repository.head_branch().unwrap_or_else(|| commit[..12].to_string());
     let origin = Origin::WorkTree { folder: folder.clone(), commit: commit.clone() };
     let store = Store::WorkTree { repository: Rc::new(repository), commit, folder, below, paths };
-    let target =
-        Target { upstream: None, version, label: String::new(), reference, origin, tags, store, places };
+    let target = Target {
+        upstream: None,
+        version,
+        label: String::new(),
+        reference,
+        origin,
+        tags,
+        unnamed,
+        store,
+        places,
+    };
     Ok(recognised(target, upstreams))
 }
 
 fn open_folder(folder: PathBuf, upstreams: &[UpstreamInfo], places: Places) -> Result<Target, CheckoutError> {
-    let paths = folder::paths(&folder)?;
+    let Listing { paths, unnamed, .. } = folder::listed(&folder)?;
     let version = folder::version_of(&folder);
     let reference = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let origin = Origin::Folder { folder: folder.clone() };
@@ -96,6 +106,7 @@ fn open_folder(folder: PathBuf, upstreams: &[UpstreamInfo], places: Places) -> R
         reference,
         origin,
         tags: Vec::new(),
+        unnamed,
         store,
         places,
     };
@@ -141,6 +152,7 @@ pub(super) fn of_archive(sdist: Sdist<'_>, places: Places) -> Result<Target, Che
         reference,
         origin: Origin::Sdist { file_name: sdist.file_name.clone() },
         tags: Vec::new(),
+        unnamed: Vec::new(),
         store: Store::Archive { file_name: sdist.file_name, archive },
         places,
     })
@@ -173,6 +185,7 @@ pub(super) fn of_commit(
     };
     let upstream = named.upstream.map(|upstream| upstream.id.clone());
     let files = repository.files(&named.commit, "")?;
+    let unnamed = repository.unnamed(&named.commit)?;
     Ok(Target {
         label: label(upstream.as_deref(), &version, &named.reference),
         upstream,
@@ -180,6 +193,7 @@ pub(super) fn of_commit(
         reference: named.reference,
         origin: Origin::Commit { repository: repository.path(), commit: named.commit.clone() },
         tags: tags.into_iter().map(|tag| tag.tag).collect(),
+        unnamed,
         store: Store::Commit { repository, commit: named.commit, files },
         places,
     })

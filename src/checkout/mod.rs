@@ -12,6 +12,7 @@ pub mod git;
 pub mod http;
 pub mod index;
 mod local;
+mod names;
 mod opened;
 mod options;
 mod prepare;

@@ -8,9 +8,10 @@ use git2::{ObjectType, Oid};
 
 use super::archive::{Archive, ArchiveFile};
 use super::error::CheckoutError;
-use super::folder;
+use super::folder::{self, FolderError};
 use super::git::{GitRepository, TreeFile};
 use super::options::CheckoutOptions;
+use super::tree_path;
 use crate::engine::source::Sources;
 use crate::engine::tag::{SourceVersion, Tag};
 
@@ -72,6 +73,8 @@ pub struct Target {
     pub origin: Origin,
     /// All releases that its source knows, the oldest first.
     pub tags: Vec<Tag>,
+    /// Files whose names are no UTF-8, which are not looked at.
+    pub unnamed: Vec<String>,
     pub(super) store: Store,
     pub(super) places: Places,
 }
@@ -130,6 +133,14 @@ impl Target {
             }
             Store::Archive { archive, .. } => archive.files.iter().map(|file| file.path.as_str()).collect(),
         }
+    }
+
+    /// Refuses to plan a change of a file whose name not every system can write.
+    pub fn refuse_unwritable<'a>(&self, paths: impl Iterator<Item = &'a str>) -> Result<(), CheckoutError> {
+        for path in paths {
+            tree_path::checked(path).map_err(|why| FolderError::Path { path: path.to_string(), why })?;
+        }
+        Ok(())
     }
 
     /// The wanted files.

@@ -33,6 +33,15 @@ type Found = Result<Option<Target>, CheckoutError>;
 impl Search<'_> {
     /// Finds it, or says why not.
     pub fn run(&mut self) -> Result<Target, CheckoutError> {
+        self.search().map_err(|error| match self.wanted {
+            Wanted::Ref(name) if is_unasked(&error) && self.options.current_dir.join(name).is_dir() => {
+                CheckoutError::PerhapsAFolder { cause: Box::new(error), name: name.clone() }
+            }
+            _ => error,
+        })
+    }
+
+    fn search(&mut self) -> Result<Target, CheckoutError> {
         let found = match &self.options.source {
             SourceChoice::Auto => self.anywhere()?,
             SourceChoice::Git => self.in_git()?,
@@ -312,6 +321,12 @@ impl Search<'_> {
             ..UnknownRef::default()
         }))
     }
+}
+
+/// Whether no source answered.
+fn is_unasked(error: &CheckoutError) -> bool {
+    use CheckoutError::{Http, Index, Offline, Remote};
+    matches!(error, Remote(_) | Index(_) | Http(_) | Offline { .. })
 }
 
 fn origin_name(target: &Target) -> String {

@@ -67,13 +67,16 @@ pub struct Whole {
     pub entries: BTreeMap<String, Entry>,
     /// Its submodules.
     pub submodules: Vec<Submodule>,
-    /// Links of an archive, which are not unpacked.
+    /// Links of an archive or a folder, which are not read.
     pub left_out: Vec<String>,
 }
 
 impl Target {
     /// The whole tree. Of a checkout of the user's it is that of HEAD; its files must be as HEAD has them.
     pub fn whole(&self) -> Result<Whole, CheckoutError> {
+        if let Some(path) = self.unnamed.first() {
+            return Err(CheckoutError::NoUtf8 { path: path.clone() });
+        }
         match &self.store {
             Store::Commit { repository, commit, .. } => Ok(repository.whole(commit)?),
             Store::WorkTree { repository, commit, below, paths, .. } if below.is_empty() => {
@@ -92,12 +95,17 @@ impl Target {
                 Ok(Whole { entries, left_out: archive.skipped.clone(), ..Whole::default() })
             }
             Store::WorkTree { folder, paths, .. } | Store::Folder { folder, paths } => {
+                self.refuse_unwritable(paths.iter().map(String::as_str))?;
+                let left_out = match &self.store {
+                    Store::WorkTree { repository, below, .. } => repository.tracked_links(below)?,
+                    _ => folder::listed(folder)?.links,
+                };
                 let sources = folder::read(folder, paths, &|_| true)?;
                 let entry = |(path, bytes): (&str, &std::sync::Arc<[u8]>)| {
                     let kind = folder::kind_of(&folder.join(path));
                     (path.to_string(), Entry { kind, bytes: bytes.to_vec() })
                 };
-                Ok(Whole { entries: sources.iter().map(entry).collect(), ..Whole::default() })
+                Ok(Whole { entries: sources.iter().map(entry).collect(), left_out, ..Whole::default() })
             }
         }
     }

@@ -227,6 +227,10 @@ pub fn tell(done: &Done, planned: &Planned<'_>, terminal: &mut Terminal) {
                 let undo = format!("patch -p1 -d {folder} < {reverse}");
                 terminal.note(&format!("to take it back: {undo}"));
             }
+            if !written.parted.is_empty() {
+                let files = written.parted.join(", ");
+                terminal.note(&format!("other hard links keep the old content: those of {files}"));
+            }
         }
     }
 }
@@ -253,6 +257,7 @@ pub fn result(done: &Done) -> Value {
             "folder": checkout.folder(),
             "files": written.files,
             "reverse-patch": written.reverse_patch,
+            "parted": written.parted,
         }),
     }
 }

@@ -258,7 +258,7 @@ pub struct WishArgs {
     #[arg(long, value_name = "VERSION", num_args = 1.., value_delimiter = ',')]
     pub cuda: Vec<Toolkit>,
     /// The PyTorch that it must build with; patches that it needs are chosen
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = super::typed::torch_release)]
     pub torch: Option<Tag>,
     /// Ask this machine for what is not given: GPUs, toolkit, PyTorch, packages
     #[arg(long)]

@@ -35,6 +35,9 @@ pub fn diagnose(args: &DiagnoseArgs, terminal: &mut Terminal) -> Result<Answer, 
         hint: "name a log that is whole: text, or text packed with gzip",
     };
     let diagnosis = diagnose::diagnose(log, &facts).map_err(unreadable)?;
+    if diagnosis.lines == 0 {
+        return Err(Failure::EmptyLog { path: args.log.clone() });
+    }
     if diagnosis.cut {
         terminal.note("the log is larger than 1 GiB; what lies behind that was not read");
     }

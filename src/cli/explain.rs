@@ -37,12 +37,13 @@ pub fn explain(
 
 type Found<'a> = (&'a Upstream, &'a Patch, Vec<&'a PatchOp>);
 
-/// Patches of that id or name, or those that hold the op of that id. A set that several use counts once.
+/// Patches of that id or name, those of the set of that name, or those that hold the op of that id. A set that several
+/// use counts once.
 fn find<'a>(sets: &'a PatchSets, id: &str) -> Vec<Found<'a>> {
     let mut found: Vec<Found<'a>> = Vec::new();
     for upstream in &sets.upstreams {
         for patch in &upstream.patches {
-            let named = is_named(&patch.id, id);
+            let named = is_named(&patch.id, id) || patch.is_of(id);
             let ops: Vec<&PatchOp> = patch.ops.iter().filter(|op| named || is_named(&op.id, id)).collect();
             if !ops.is_empty() && !found.iter().any(|(_, other, _)| other.id == patch.id) {
                 found.push((upstream, patch, ops));

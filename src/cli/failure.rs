@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use super::apply::written;
 use super::request::UnknownArch;
 use crate::checkout::CheckoutError;
 use crate::checkout::target::{TargetError, nearest};
 use crate::deliver::DeliverError;
+use crate::engine::arch::Arch;
 use crate::engine::ops::{OpError, Site};
 use crate::engine::patchset::bind::BindError;
 use crate::engine::patchset::load::LoadError;
@@ -192,6 +194,12 @@ pub enum Failure {
     /// Standard input is a terminal.
     #[error("no log was named")]
     NoLog,
+    /// A log without anything in it.
+    #[error("{} is empty", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
+    EmptyLog {
+        /// Which.
+        path: PathBuf,
+    },
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] std::io::Error),
@@ -208,6 +216,8 @@ pub struct Unplanned {
     pub through: Option<String>,
     /// What the target is.
     pub label: String,
+    /// An architecture that all given toolkits take.
+    pub stays: Option<Arch>,
 }
 
 impl From<BuildError> for Failure {
@@ -307,7 +317,7 @@ impl Failure {
                 "name the module that it installs: mambapatch verify MODULE"
             }
             Failure::Unreadable { hint, .. } => hint,
-            Failure::NoLog => "mambapatch diagnose build.log, or pip install . 2>&1 | mambapatch diagnose -",
+            Failure::NoLog | Failure::EmptyLog { .. } => HOW_TO_LOG,
             Failure::Inspect { .. } => {
                 "build or fetch it again: a whole .so, .pyd, .o, .a or wheel is needed"
             }
@@ -318,6 +328,10 @@ impl Failure {
         Some(hint.to_string())
     }
 }
+
+/// How a log comes to be that tells what failed.
+const HOW_TO_LOG: &str =
+    "write both streams into it: pip install -v . 2>&1 | tee build.log | mambapatch diagnose -";
 
 /// The upstream that was meant.
 fn upstream_hint(name: &str, known: &[String]) -> String {
@@ -398,6 +412,10 @@ fn bind_report(error: &BindError) -> Report {
         }
         BindError::UnknownPatch(unknown) => format!("there are {}", unknown.known.join(", ")),
         BindError::Contradiction { .. } => "leave out one of the two".to_string(),
+        BindError::NotAmongOnly { code, only } => {
+            let all: Vec<String> = only.iter().chain([code]).copied().map(written).collect();
+            format!("name all that is compiled: --only-arch {}", all.join(" "))
+        }
         BindError::UnknownArch { .. } => "mambapatch explain gpu-arch".to_string(),
         BindError::Refused { since, last, renamed, .. } => refused_hint(*since, *last, *renamed),
         BindError::Advisory(advisory) => {
@@ -429,7 +447,7 @@ fn refused_hint(
 }
 
 fn plan_report(unplanned: &Unplanned) -> Report {
-    let Unplanned { error, set, through, label } = unplanned;
+    let Unplanned { error, set, through, label, stays } = unplanned;
     let mut report = Report { error: format!("{error}, at {label}"), ..Report::default() };
     let (PlanError::Op { id, .. } | PlanError::Overlap { id, .. } | PlanError::Unit { id, .. }) = error;
     report.hint = Some(format!("mambapatch explain {id}"));
@@ -447,7 +465,10 @@ fn plan_report(unplanned: &Unplanned) -> Report {
                 Some(format!("change that line by hand, then run this again; or --skip-patch {}", patch(id)));
         }
         OpError::NothingLeft { .. } => {
-            report.hint = Some("drop fewer, or name those that stay: --only-arch 120".to_string());
+            report.hint = Some(match stays {
+                Some(arch) => format!("drop fewer, or name those that stay: --only-arch {arch}"),
+                None => "the given toolkits take no architecture together: give one --cuda".to_string(),
+            });
         }
         _ => {}
     }

@@ -26,6 +26,12 @@ pub fn list(args: &ListArgs, everywhere: &Everywhere, terminal: &mut Terminal) -
         terminal.show(&text)?;
         return Ok(Answer::Yes);
     };
+    let users = users(&sets, name);
+    if sets.upstream(name).is_none() && !users.is_empty() {
+        let text = if terminal.is_json() { shared_document(name, &users) } else { shared(name, &users) };
+        terminal.show(&text)?;
+        return Ok(Answer::Yes);
+    }
     let upstream = find(&sets, name)?;
     let tags = releases(args, everywhere, upstream, &sets, terminal);
     if terminal.is_json() {
@@ -97,12 +103,7 @@ fn one(upstream: &Upstream, tags: &[Tag]) -> String {
     };
     let head = paint(STRONG, "patches");
     let mut text = format!("{}  {what}\n  {tested}\n\n{head}\n", paint(STRONG, &upstream.id));
-    let rows: Vec<Vec<String>> = upstream
-        .patches
-        .iter()
-        .map(|patch| vec![patch.id.clone(), patch.title.clone(), paint(DIM, &wanted(&patch.wanted))])
-        .collect();
-    text.push_str(&columns(&rows, "  "));
+    text.push_str(&table(upstream.patches.iter()));
     if !tags.is_empty() {
         text.push_str(&format!("\n{}\n", paint(STRONG, "releases")));
         for row in tags.chunks(8) {
@@ -113,16 +114,49 @@ fn one(upstream: &Upstream, tags: &[Tag]) -> String {
     text
 }
 
+/// Patches with their titles, and by what each is chosen.
+fn table<'a>(patches: impl Iterator<Item = &'a Patch>) -> String {
+    let row = |patch: &Patch| vec![patch.id.clone(), patch.title.clone(), paint(DIM, &wanted(&patch.wanted))];
+    columns(&patches.map(row).collect::<Vec<_>>(), "  ")
+}
+
+/// The upstreams that use a set which is none itself.
+fn users<'a>(sets: &'a PatchSets, name: &str) -> Vec<&'a Upstream> {
+    let uses = |upstream: &&Upstream| upstream.patches.iter().any(|patch| patch.is_of(name));
+    sets.upstreams.iter().filter(uses).collect()
+}
+
+/// The patches of a set that upstreams use, each once.
+fn shared_patches<'a>(name: &str, users: &[&'a Upstream]) -> Vec<&'a Patch> {
+    let of_set = users.iter().flat_map(|upstream| &upstream.patches).filter(|patch| patch.is_of(name));
+    let mut once = std::collections::BTreeSet::new();
+    of_set.filter(|patch| once.insert(&patch.id)).collect()
+}
+
+fn shared(name: &str, users: &[&Upstream]) -> String {
+    let ids: Vec<&str> = users.iter().map(|upstream| upstream.id.as_str()).collect();
+    let table = table(shared_patches(name, users).into_iter());
+    let (name, head) = (paint(STRONG, name), paint(STRONG, "patches"));
+    format!("{name}  used by {}\n\n{head}\n{table}", ids.join(", "))
+}
+
+fn shared_document(name: &str, users: &[&Upstream]) -> String {
+    let ids: Vec<&str> = users.iter().map(|upstream| upstream.id.as_str()).collect();
+    let patches: Vec<Value> = shared_patches(name, users).into_iter().map(patch_document).collect();
+    documents::text(&json!({ "id": name, "used-by": ids, "patches": patches }))
+}
+
+fn patch_document(patch: &Patch) -> Value {
+    json!({ "id": patch.id, "title": patch.title, "wanted": wanted(&patch.wanted),
+        "upstream-status": patch.upstream_status.to_string() })
+}
+
 fn upstream_document(upstream: &Upstream) -> Value {
-    let patch = |patch: &Patch| {
-        json!({ "id": patch.id, "title": patch.title, "wanted": wanted(&patch.wanted),
-            "upstream-status": patch.upstream_status.to_string() })
-    };
     json!({
         "id": upstream.id,
         "url": upstream.project.as_ref().map(|project| &project.url),
         "distribution": upstream.project.as_ref().map(|project| &project.distribution),
         "tested-through": documents::tested_through(upstream),
-        "patches": upstream.patches.iter().map(patch).collect::<Vec<_>>(),
+        "patches": upstream.patches.iter().map(patch_document).collect::<Vec<_>>(),
     })
 }

@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod args;
 pub mod build;
+pub mod compiling;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;
@@ -26,7 +27,6 @@ pub mod unknown;
 pub mod vendor;
 pub mod verify;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,7 +53,7 @@ pub fn run() -> ExitCode {
     let typed: Vec<_> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&typed) {
         Ok(cli) => cli,
-        Err(error) => return typed::refuse(&error, &typed),
+        Err(error) => return typed::refuse(error, &typed),
     };
     let mut terminal = Terminal::new(&cli.everywhere);
     match dispatch(&cli, &mut terminal) {
@@ -63,7 +63,7 @@ pub fn run() -> ExitCode {
         Ok(Answer::Stopped) => ExitCode::from(130),
         Err(failure) => {
             let mut report = failure.report();
-            report.hint = report.hint.map(|hint| with_patch_sets(hint, &cli.everywhere.patchsets));
+            report.hint = report.hint.map(|hint| next::with_patch_sets(hint, &cli.everywhere.patchsets));
             if terminal.is_json() {
                 // The error itself cannot be told otherwise; the exit code says it.
                 let _ = terminal.answer(json::text(&json::failure(&report)).as_bytes());
@@ -73,16 +73,6 @@ pub fn run() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// A hint that ends in a command which needs the private patch sets too, with them.
-fn with_patch_sets(hint: String, folders: &[PathBuf]) -> String {
-    const READING: [&str; 5] = ["explain", "list", "check", "apply", "vendor"];
-    let reads = hint
-        .rsplit_once("mambapatch ")
-        .is_some_and(|(_, command)| READING.contains(&command.split(' ').next().unwrap_or_default()));
-    let flags = folders.iter().map(|folder| format!(" --patchsets {}", next::quoted(folder)));
-    if reads { hint + &flags.collect::<String>() } else { hint }
 }
 
 fn dispatch(cli: &Cli, terminal: &mut Terminal) -> Result<Answer, Failure> {

@@ -1,7 +1,7 @@
 //! What to type after a patch: complete commands that compile the patched tree and nothing else.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::apply::parameters;
 use super::planned::Planned;
@@ -67,6 +67,7 @@ pub fn partners(planned: &Planned<'_>, verb: &str) -> Vec<(String, String)> {
     let fitting = upstream.works_with.iter().filter(|partner| known && is_for(&partner.tags, version));
     let command = |partner: &WorksWith| {
         let (command, how) = partner_command(partner, planned.bound.request, verb);
+        let command = with_patch_sets(command, &planned.patch_sets);
         let works = format!("it works with '{}{}'{how}", partner.distribution, partner.versions);
         (command, format!("this release {}: {works}", partner.why))
     };
@@ -103,6 +104,16 @@ pub fn build(upstream: &Upstream, version: &SourceVersion) -> String {
     if set.is_empty() { pip.to_string() } else { format!("{} {pip}", set.join(" ")) }
 }
 
+/// A line that ends in a command which needs the private patch sets too, with them.
+pub fn with_patch_sets(line: String, folders: &[PathBuf]) -> String {
+    const READING: [&str; 6] = ["explain", "list", "check", "apply", "build", "vendor"];
+    let reads = line
+        .rsplit_once("mambapatch ")
+        .is_some_and(|(_, command)| READING.contains(&command.split(' ').next().unwrap_or_default()));
+    let flags = folders.iter().map(|folder| format!(" --patchsets {}", quoted(folder)));
+    if reads { line + &flags.collect::<String>() } else { line }
+}
+
 /// The command that patches the same release from git, in a folder of its own.
 fn from_git(planned: &Planned<'_>) -> String {
     let id = &planned.bound.upstream.id;
@@ -111,7 +122,8 @@ fn from_git(planned: &Planned<'_>) -> String {
         _ => (id.clone(), format!("{id}-git")),
     };
     let parameters = parameters(planned.bound.request, &planned.bound.by_name());
-    format!("mambapatch apply {target} {parameters} --source git --into {folder}")
+    let command = format!("mambapatch apply {target} {parameters} --source git --into {folder}");
+    with_patch_sets(command, &planned.patch_sets)
 }
 
 /// A path as a shell takes it.

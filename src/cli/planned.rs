@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
@@ -36,6 +36,8 @@ pub struct Planned<'a> {
     pub proved: ProvedPlan,
     /// Whether anything in the tree is CUDA.
     pub is_cuda: bool,
+    /// The folders of private patch sets that were given.
+    pub patch_sets: Vec<PathBuf>,
 }
 
 impl Planned<'_> {
@@ -184,13 +186,18 @@ pub struct Found<'a> {
     pub sources: Sources,
     /// Whether anything in it is CUDA.
     pub is_cuda: bool,
+    /// The folders of private patch sets that were given.
+    pub patch_sets: Vec<PathBuf>,
 }
 
 impl<'a> Found<'a> {
     /// Plans and proves.
     pub fn planned(self) -> Result<Planned<'a>, Failure> {
         let proved = prove(&self.target, &self.bound, &self.sources)?;
-        Ok(Planned { target: self.target, bound: self.bound, proved, is_cuda: self.is_cuda })
+        let changing = proved.plan().patches.iter().flat_map(|patch| patch.changes.keys());
+        self.target.refuse_unwritable(changing.map(String::as_str))?;
+        let Self { target, bound, is_cuda, patch_sets, .. } = self;
+        Ok(Planned { target, bound, proved, is_cuda, patch_sets })
     }
 }
 
@@ -222,6 +229,9 @@ pub fn find_at<'a>(
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let (mut sources, skipped) = read(&target, upstream)?;
     bound.notes.extend(skipped_note(&bound, &skipped));
+    let unnamed =
+        named(&target.unnamed).map(|names| format!("left out, as their names are no UTF-8: {names}"));
+    bound.notes.extend(unnamed);
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
@@ -230,7 +240,8 @@ pub fn find_at<'a>(
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
         bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
     }
-    Ok(Found { target, bound, sources, is_cuda })
+    let patch_sets = place.everywhere.patchsets.clone();
+    Ok(Found { target, bound, sources, is_cuda, patch_sets })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.
@@ -262,15 +273,21 @@ fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), 
 
 /// What tells of the folders that the wanted ops leave out.
 fn skipped_note(bound: &Bound<'_>, paths: &[String]) -> Option<String> {
-    const MOST: usize = 8;
     let ops = bound.patches.iter().flat_map(|patch| &patch.ops);
     let files: Vec<&Files> = ops.map(|op| op.op.files()).collect();
     let folder = |path: &'_ String| files.iter().find_map(|files| files.skipped(path)).map(str::to_string);
     let folders: BTreeSet<String> = paths.iter().filter_map(folder).collect();
-    let named: Vec<&str> = folders.iter().map(String::as_str).take(MOST).collect();
-    let more = folders.len() - named.len();
+    let names = named(&folders.into_iter().collect::<Vec<_>>())?;
+    Some(format!("left out as code of others or for HIP: {names}"))
+}
+
+/// The first of some names, and how many more there are.
+fn named(names: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let first = &names[..names.len().min(MOST)];
+    let more = names.len() - first.len();
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    (!named.is_empty()).then(|| format!("left out as code of others or for HIP: {}{rest}", named.join(", ")))
+    (!first.is_empty()).then(|| format!("{}{rest}", first.join(", ")))
 }
 
 /// Plans and proves what is bound on the sources of a target.
@@ -282,6 +299,7 @@ pub fn prove(target: &Target, bound: &Bound<'_>, sources: &Sources) -> Result<Pr
             set: bound.upstream.id.clone(),
             through: bound.upstream.project.as_ref().map(|_| bound.upstream.tested_through()),
             label: target.label.clone(),
+            stays: bound.catalogue.best_for(&bound.request.environment.cuda, None),
         }))
     };
     let plan = plan(bound, sources).map_err(failed)?;

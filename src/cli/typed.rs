@@ -8,12 +8,27 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::failure::Report;
 use super::json;
 use super::terminal::Terminal;
+use crate::engine::tag::{NotAVersion, Tag};
+
+/// A release of PyTorch, as `--torch` takes it: patches ask for its second number.
+pub fn torch_release(text: &str) -> Result<Tag, String> {
+    let tag: Tag = text.parse().map_err(|error: NotAVersion| error.to_string())?;
+    match tag.version().release().len() {
+        0 | 1 => Err(format!("`{text}` is not a PyTorch version such as 2.11")),
+        _ => Ok(tag),
+    }
+}
 
 /// The flags that take several words, and so take a TARGET behind them too.
 const GREEDY: [&str; 6] = ["--add-arch", "--drop-arch", "--only-arch", "--cuda", "--patch", "--skip-patch"];
 
 /// Shows help, the version, or why the command line cannot be read.
-pub fn refuse(error: &clap::Error, typed: &[OsString]) -> ExitCode {
+pub fn refuse(mut error: clap::Error, typed: &[OsString]) -> ExitCode {
+    // No TARGET begins with a dash: to pass a flag as one, as is proposed, leads nowhere.
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    let error = &error;
     let words: Vec<String> = typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let hint = hint(error, &words);
     if error.use_stderr() && wants_json(&words) {
@@ -39,8 +54,11 @@ fn report(error: &clap::Error, hint: Option<String>) -> Report {
 }
 
 fn hint(error: &clap::Error, words: &[String]) -> Option<String> {
-    if error.kind() != ErrorKind::MissingRequiredArgument {
-        return None;
+    match error.kind() {
+        ErrorKind::ValueValidation => return without_minor(error),
+        ErrorKind::UnknownArgument => return misplaced(error, words),
+        ErrorKind::MissingRequiredArgument => {}
+        _ => return None,
     }
     let missing = match error.get(ContextKind::InvalidArg)? {
         ContextValue::Strings(missing) => missing.join(" "),
@@ -51,6 +69,30 @@ fn hint(error: &clap::Error, words: &[String]) -> Option<String> {
         .into_iter()
         .find(|name| missing.contains(&format!("<{name}>")))?;
     swallowed(words, place)
+}
+
+/// A version without its second number: the flag with one.
+fn without_minor(error: &clap::Error) -> Option<String> {
+    let (ContextValue::String(flag), ContextValue::String(value)) =
+        (error.get(ContextKind::InvalidArg)?, error.get(ContextKind::InvalidValue)?)
+    else {
+        return None;
+    };
+    let flag = flag.split(' ').next().filter(|flag| ["--cuda", "--torch"].contains(flag))?;
+    let major = value.trim_end_matches('.');
+    let is_number = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{flag} {major}.0, or the second number that is meant"))
+}
+
+/// A flag that another command has: what this one does without it.
+fn misplaced(error: &clap::Error, words: &[String]) -> Option<String> {
+    let ContextValue::String(flag) = error.get(ContextKind::InvalidArg)? else { return None };
+    match (words.first()?.as_str(), flag.as_str()) {
+        ("check", "--exit-code") => {
+            Some("leave it out: check exits with 1 wherever something would change".to_string())
+        }
+        _ => None,
+    }
 }
 
 /// A flag that took a word too many: the line with that word in its place.
@@ -95,6 +137,13 @@ mod tests {
         assert_eq!(of("diff --host"), None);
         let hint = of("vendor add --into x --add-arch 120 v2.2.4").expect("hint");
         assert!(hint.ends_with(": mambapatch vendor add v2.2.4 --into x --add-arch 120"), "{hint}");
+    }
+
+    #[test]
+    fn a_release_of_pytorch_has_two_numbers() {
+        assert_eq!(torch_release("2").expect_err("2"), "`2` is not a PyTorch version such as 2.11");
+        assert!(torch_release("2.").is_err() && torch_release("new").is_err());
+        assert_eq!(torch_release("2.11.0+cu130").expect("release").to_string(), "2.11.0+cu130");
     }
 
     #[test]

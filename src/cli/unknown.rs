@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
+use super::compiling::{By, Compiling, compiling};
 use super::failure::Failure;
 use super::next::quoted;
 use super::planned::Planned;
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
 use crate::engine::arch::{Code, Variant};
-use crate::engine::ops::Outcome;
-use crate::engine::patchset::{PatchOp, Upstream};
-use crate::engine::plan::OpReport;
+use crate::engine::patchset::Upstream;
 use crate::engine::source::Sources;
 use crate::engine::tag::Tag;
 
@@ -63,22 +62,22 @@ pub fn leave_out_large(sources: &mut Sources, largest: usize) -> Vec<String> {
     notes
 }
 
-/// What is to be said where architectures are wanted and no build file names any.
+/// What is to be said where architectures are wanted and PyTorch chooses what is compiled.
 pub fn without_arches(planned: &Planned<'_>) -> Option<String> {
-    let reads_arches = |op: &&&PatchOp| matches!(op.op.kind(), "gencode" | "list");
-    let mut ops = planned.bound.patches.iter().flat_map(|bound| &bound.ops).filter(reads_arches).peekable();
-    let reports = || planned.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
-    let found_nothing = |op: &&PatchOp| {
-        let is_nothing = |report: &OpReport| {
-            matches!(report.outcome, Outcome::NotApplicable { .. }) && report.remarks.is_empty()
-        };
-        reports().any(|report| report.id == op.id && is_nothing(report))
+    let list = arch_list(planned)?;
+    let compiling = compiling(planned).ok()?;
+    let paths: Vec<&str> =
+        compiling.iter().filter(|one| one.by_torch).map(|one| one.path.as_str()).take(4).collect();
+    let names = match paths.as_slice() {
+        [] => return None,
+        [one] => format!("{one} names"),
+        [one, other] => format!("{one} and {other} name"),
+        [one, other, third] => format!("{one}, {other} and {third} name"),
+        [one, other, ..] => format!("{one}, {other} and others name"),
     };
-    let nothing = ops.peek().is_some() && ops.all(found_nothing);
-    let list = arch_list(planned).filter(|_| nothing)?;
     Some(format!(
-        "no build file names an architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" \
-         if it is set, else for the GPUs that it finds"
+        "{names} no architecture, and none was inserted: PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"{list}\" if it is \
+         set, else for the GPUs that it finds"
     ))
 }
 
@@ -106,17 +105,9 @@ const PIP: &str = "pip install --no-build-isolation --no-cache-dir --no-deps";
 
 /// The commands that compile what was patched: one for each folder whose `setup.py` builds an extension.
 pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> Result<String, Failure> {
-    let setups = planned.target.read(&|path| path.rsplit('/').next() == Some("setup.py"))?;
-    let named: Vec<String> =
-        planned.proved.plan().effect(&planned.bound).into_iter().map(|file| file.path).collect();
-    let list = arch_list(planned);
-    let commands: Vec<String> = setups
-        .iter()
-        .filter_map(|(path, bytes)| {
-            let list = list.as_ref().filter(|_| !named.iter().any(|other| is_near(other, path)));
-            command(path, bytes, list)
-        })
-        .collect();
+    let list = arch_list(planned).map(|list| format!("TORCH_CUDA_ARCH_LIST=\"{list}\""));
+    let compiling = compiling(planned)?;
+    let commands: Vec<String> = compiling.iter().filter_map(|one| command(one, list.as_deref())).collect();
     let why = match commands.as_slice() {
         [] => {
             "no setup.py here builds an extension: it is compiled when it is first imported, or by its own script"
@@ -125,31 +116,21 @@ pub fn steps(planned: &Planned<'_>, checkout: &Checkout) -> Result<String, Failu
         _ => "each compiles one folder: the installed torch, no cached wheel",
     };
     let folder = format!("cd {}", quoted(checkout.folder()));
-    let list = list.filter(|_| commands.is_empty() && named.is_empty());
-    let variable = list.map(|list| format!("export TORCH_CUDA_ARCH_LIST=\"{list}\""));
+    let is_open = commands.is_empty() && compiling.iter().any(|one| one.by_torch);
+    let variable = list.filter(|_| is_open).map(|list| format!("export {list}"));
     let lines = std::iter::once(folder).chain(variable).chain(commands).map(|line| format!("  {line}\n"));
     let why = paint(DIM, &format!("    # {why}"));
     Ok(format!("\n{}\n{}  {why}\n", paint(STRONG, "next"), lines.collect::<String>()))
 }
 
-/// Whether a file lies in the folder of another, above it or below it, so that it may hold the flags of its build.
-fn is_near(path: &str, setup: &str) -> bool {
-    let folder = |path: &str| path.rfind('/').map_or(String::new(), |at| path[..=at].to_string());
-    let (one, other) = (folder(path), folder(setup));
-    one.starts_with(&other) || other.starts_with(&one)
-}
-
-/// The command that runs one `setup.py`; none where it builds no extension.
-fn command(path: &str, bytes: &[u8], list: Option<&String>) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let folder = path.rsplit_once('/').map_or(".".to_string(), |(folder, _)| format!("./{folder}"));
+/// The command that runs one `setup.py`, with the list of architectures where PyTorch reads it.
+fn command(one: &Compiling, list: Option<&str>) -> Option<String> {
+    let folder = one.path.rsplit_once('/').map_or(".".to_string(), |(folder, _)| format!("./{folder}"));
     let folder = quoted(Path::new(&folder));
-    let variable = list.map_or(String::new(), |list| format!("TORCH_CUDA_ARCH_LIST=\"{list}\" "));
-    let builds =
-        ["ext_modules", "CUDAExtension", "CppExtension", "nvcc"].iter().any(|word| text.contains(word));
-    match (builds, text.contains("setup(")) {
-        (true, true) => Some(format!("{variable}{PIP} {folder}")),
-        (true, false) => Some(format!("(cd {folder} && python setup.py)")),
-        (false, _) => None,
+    let variable = list.filter(|_| one.by_torch).map_or(String::new(), |list| format!("{list} "));
+    match one.by {
+        By::Pip => Some(format!("{variable}{PIP} {folder}")),
+        By::Itself => Some(format!("(cd {folder} && {variable}python setup.py)")),
+        By::Others => None,
     }
 }

@@ -1,6 +1,6 @@
 use std::fs;
 
-use mambapatch::checkout::folder::{FolderError, paths, read, version_of, write_in_place};
+use mambapatch::checkout::folder::{FolderError, listed, paths, read, version_of, write_in_place};
 use mambapatch::engine::tag::SourceVersion;
 
 fn change(path: &str, text: &str) -> (String, Vec<u8>) {
@@ -82,6 +82,35 @@ fn links_are_neither_read_nor_written() {
         assert!(matches!(error, FolderError::NotAFile { .. }), "{error}");
     }
     assert_eq!(fs::read_to_string(other.path().join("secret")).expect("read"), "s");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_and_links_are_listed_apart() {
+    use std::os::unix::ffi::OsStrExt;
+    let root = tempfile::tempdir().expect("root");
+    let name = |bytes: &[u8]| root.path().join(std::ffi::OsStr::from_bytes(bytes));
+    fs::write(name(b"a.cu"), "").expect("write");
+    fs::write(name(b"b\xff.cu"), "").expect("write");
+    fs::create_dir(name(b"\xfe")).expect("folder");
+    std::os::unix::fs::symlink("a.cu", name(b"l.cu")).expect("link");
+    let listing = listed(root.path()).expect("listing");
+    assert_eq!((listing.paths, listing.links), (vec!["a.cu".to_string()], vec!["l.cu".to_string()]));
+    assert_eq!(listing.unnamed, [r"\xfe", r"b\xff.cu"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_several_names_is_replaced_under_one_and_said_so() {
+    let (root, state) = (tempfile::tempdir().expect("root"), tempfile::tempdir().expect("state"));
+    for file in ["a", "b"] {
+        fs::write(root.path().join(file), "old").expect("write");
+    }
+    fs::hard_link(root.path().join("a"), state.path().join("other")).expect("link");
+    let changes = [change("a", "new"), change("b", "new")];
+    let written = write_in_place(root.path(), &changes, b"", Some(state.path())).expect("written");
+    assert_eq!(written.parted, ["a"]);
+    assert_eq!(fs::read_to_string(state.path().join("other")).expect("read"), "old");
 }
 
 #[test]

@@ -21,6 +21,13 @@ fn several_toolkits() {
     run.shows(&["limits 53 62 70 72 to toolkits up to CUDA 12.9", "mamba-ssm/cuda-13/rewrite"]);
     let run = world.run(&["check", "v2.2.4", "--cuda=12.8", "--cuda=14.0"]).exits(1);
     run.says(&["note: CUDA 14.0 is newer than the catalogue and is treated as "]).shows(&["\n  14.0  "]);
+    let run = world.run(&["check", "v2.2.4", "--cuda", "12.7", "--torch", "99.0"]);
+    run.says(&[
+        "note: no CUDA 12.7 is known; the release before it is 12.6\n",
+        "note: torch 99.0 is newer than the catalogue and is treated as 2.",
+    ]);
+    let run = world.run(&["check", "v2.2.4", "--cuda", "12.6", "--torch", "2.11.0+cu126"]);
+    run.omits(&["is known;", "is newer than"]);
 }
 
 #[test]
@@ -70,6 +77,11 @@ fn what_is_known() {
     world
         .run(&["list", "nope"])
         .fails(&["there is no upstream `nope`", "hint: there are any-extension, causal-conv1d, mamba-ssm"]);
+    let set = world.run_without_trace(&["list", "cuda-api"]).exits(0);
+    assert_eq!(set.out.matches("cuda-api/nvtx ").count(), 1, "{set}");
+    set.shows(&["cuda-api  used by any-extension\n", "with CUDA "]);
+    let document = world.run(&["list", "torch-api", "--format", "json"]).exits(0).json();
+    assert_eq!((&document["id"], &document["used-by"][0]), (&"torch-api".into(), &"any-extension".into()));
     let bare = World::bare();
     let run = bare.run_without_trace(&["list", "mamba-ssm"]).exits(0).shows(&["mamba-ssm/gpu-arch"]);
     run.says(&["note: its releases are not known: "]);
@@ -90,6 +102,8 @@ fn explanations() {
             world.run(&["explain", id]).exits(0).shows(&["mamba-ssm/cuda-13/rewrite-2", "cub::LaneId()"]);
         assert!(!run.out.contains("CTA_SYNC()\n"), "{run}");
     }
+    let set = world.run_without_trace(&["explain", "cuda-api"]).exits(0);
+    set.shows(&["cuda-api/nvtx  ", "cuda-api/texture  "]);
     world
         .run(&["explain", "gpu-arhc"])
         .fails(&["no patch and no op `gpu-arhc`", "hint: mambapatch explain gpu-arch"]);

@@ -149,3 +149,61 @@ fn an_archive_as_target() {
     world.run(&apply(&archive, &[])).exits(0).says(&["done: branch mambapatch/v2.2.5+sm120 in "]);
     assert!(world.text("work/mamba-ssm-2.2.5/setup.py").contains("compute_120"));
 }
+
+/// A folder, plain or a checkout, with files of these names that all hold the same.
+#[cfg(unix)]
+fn named(names: &[&[u8]], is_checkout: bool) -> World {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::bare();
+    world.write("work/ext/setup.py", "from torch.utils.cpp_extension import CUDAExtension\n");
+    for name in names {
+        let path = world.path("work/ext").join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(path, "void f(bool x) { AT_CHECK(x, \"no\"); }\n").expect("write");
+    }
+    if is_checkout {
+        world.checkout("work/ext", &[]);
+    }
+    world
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_that_cannot_be_written_stops_before_anything_is_shown() {
+    const APPLY: [&str; 4] = ["apply", "./ext", "--torch", "2.11"];
+    for is_checkout in [false, true] {
+        let world = named(&[b"a.cu", b"b\nc.cu"], is_checkout);
+        let run = world.run_without_trace(&APPLY);
+        run.fails(&[
+            r"error: `b\nc.cu` is refused: it is no portable name",
+            r"hint: give it another name, also where it is named: mv -- $'b\nc.cu' b_c.cu",
+        ]);
+        let world = named(&[b"a.cu", b"no\nte.txt", b"\xff.cu"], is_checkout);
+        let run = world.run(&APPLY).exits(0).shows(&["+++ b/a.cu"]);
+        run.says(&[r"note: left out, as their names are no UTF-8: \xff.cu", "done: "]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn vendoring_drops_no_file_in_silence() {
+    let vendor = ["vendor", "add", "./ext", "--torch", "2.11", "--into", "theirs"];
+    for is_checkout in [false, true] {
+        let world = named(&[b"a.cu", b"\xff.cu"], is_checkout);
+        world.run_without_trace(&vendor).fails(&[r"`\xff.cu` is refused: its name is no UTF-8"]);
+        let world = named(&[b"a.cu", b"no\nte.txt"], is_checkout);
+        world.run_without_trace(&vendor).fails(&[r"`no\nte.txt` is refused: it is no portable name"]);
+    }
+    let world = named(&[b"a.cu"], false);
+    std::os::unix::fs::symlink("a.cu", world.path("work/ext/l.cu")).expect("link");
+    world.run(&vendor).exits(0).says(&["note: left out: l.cu\n"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn other_hard_links_are_told_of() {
+    let world = named(&[b"a.cu"], false);
+    std::fs::hard_link(world.path("work/ext/a.cu"), world.path("other.cu")).expect("link");
+    let run = world.run(&["apply", "./ext", "--torch", "2.11"]).exits(0);
+    run.says(&["note: other hard links keep the old content: those of a.cu\n"]);
+    assert!(world.text("other.cu").contains("AT_CHECK"));
+}

@@ -67,6 +67,20 @@ fn hints_name_the_folder_of_the_sets() {
 }
 
 #[test]
+fn what_to_type_next_names_the_folder_of_the_sets() {
+    let world = World::new();
+    world.write("sets/tiny/upstream.toml", UPSTREAM);
+    world.write("sets/tiny/call.toml", patch(REWRITE));
+    let run = world.run(&with_sets(&["apply", "v2.2.4", "--add-arch", "120"])).exits(0);
+    let line = run
+        .err
+        .lines()
+        .find(|line| line.starts_with("  mambapatch apply causal-conv1d"))
+        .expect("the partner");
+    assert!(line.ends_with(" --add-arch 120 --patchsets ../sets"), "{line}");
+}
+
+#[test]
 fn a_release_of_a_new_upstream() {
     let world = tiny(REWRITE);
     world.checkout("mirrors/tiny-ext", &[("setup.py", SETUP.as_bytes())]);

@@ -34,6 +34,13 @@ fn targets_that_nobody_knows() {
     world.write("work/mamba/setup.py", "");
     let run = world.run_without_trace(&diff("mamba", &["--add-arch", "120"]));
     run.fails(&["hint: for the folder of that name type ./mamba"]);
+    let mut cut_off = World::bare();
+    cut_off.set("PIP_INDEX_URL", "http://127.0.0.1:9/simple/");
+    for (folder, source) in [("mamba", "auto"), ("mamba", "git"), ("2.0", "sdist")] {
+        cut_off.write(&format!("work/{folder}/setup.py"), "");
+        let run = cut_off.run(&diff(folder, &["--add-arch", "120", "--source", source]));
+        run.fails(&[&format!("hint: for the folder of that name type ./{folder}\n")]);
+    }
     world.write("work/notes.txt", "");
     world
         .run_without_trace(&diff("./notes.txt", &["--add-arch", "120"]))
@@ -59,8 +66,11 @@ fn patches_that_nobody_knows() {
 #[test]
 fn toolkits() {
     let world = World::new();
-    let cases: [(&[&str], &str, &str); 9] = [
+    let cases: [(&[&str], &str, &str); 12] = [
         (&["--cuda", "banana"], "`banana` is not a CUDA version", "--help"),
+        (&["--cuda", "13"], "`13` is not a CUDA version", "hint: --cuda 13.0, or the second number"),
+        (&["--cuda=12.8,13"], "`13` is not a CUDA version", "hint: --cuda 13.0, or the second number"),
+        (&["--torch", "2"], "`2` is not a PyTorch version", "hint: --torch 2.0, or the second number"),
         (&["--cuda", ""], "is not a CUDA version", "--help"),
         (&["--cuda", "9.0"], "mamba-ssm refuses CUDA 9.0: it needs 11.6 or newer", "hint: --cuda 11.6"),
         (&["--cuda", "12.8,9.0"], "mamba-ssm refuses CUDA 9.0", "hint: --cuda 11.6"),
@@ -89,6 +99,16 @@ fn contradictions_and_nothing() {
     let world = World::new();
     let run = world.run_without_trace(&diff("v2.2.4", &["--add-arch", "120", "--drop-arch", "12.0"]));
     run.fails(&["120 is wanted and dropped at the same time", "hint: leave out one of the two"]);
+    let run = world
+        .run_without_trace(&diff("v2.2.4", &["--add-arch", "120+PTX", "90", "--only-arch", "90", "120"]));
+    run.fails(&[
+        "error: 120 (PTX) is added, and is not among those of --only-arch",
+        "hint: name all that is compiled: --only-arch 90 120 compute_120\n",
+    ]);
+    world
+        .run(&diff("v2.2.4", &["--add-arch", "90", "--only-arch", "90", "120"]))
+        .exits(0)
+        .shows(&["compute_120"]);
     world.run_without_trace(&diff("v2.2.4", &[])).fails(&["nothing was asked for", "--host"]);
     let mut nothing = World::new();
     nothing.set("PATH", "/nonexistent");
@@ -108,6 +128,8 @@ fn nothing_would_be_left() {
         "no architecture would be left in setup.py",
         "hint: drop fewer, or name those that stay: --only-arch",
     ]);
+    let drops = ["--drop-arch", "53,62,70,72,80,87,90", "--cuda", "11.8", "13.0"];
+    world.run_without_trace(&diff("v2.2.4", &drops)).fails(&["those that stay: --only-arch 90\n"]);
 }
 
 #[test]
@@ -150,5 +172,7 @@ fn a_target_that_a_flag_took() {
     let run = world.run_without_trace(&["diff", "--add-arch", "120"]);
     run.fails(&["hint: put the TARGET first: mambapatch diff TARGET --add-arch 120\n"]);
     world.run(&["diff", "--add-arch", "120", "--", "v2.2.4"]).exits(0).shows(&["compute_120"]);
+    let run = world.run_without_trace(&["check", "v2.2.4", "--cuda", "13.0", "--exit-code"]);
+    run.fails(&["'--exit-code'", "hint: leave it out: check exits with 1"]).omits(&["-- --exit-code"]);
     world.run_without_trace(&["diff", "v2.2.4", "--ad-arch", "120"]).fails(&["'--ad-arch'", "--add-arch"]);
 }

@@ -101,6 +101,88 @@ fn every_folder_that_builds_an_extension_gets_its_command() {
     ]);
 }
 
+const NOTE: &str = "PyTorch compiles for TORCH_CUDA_ARCH_LIST=\"12.0\" if it is set";
+const PIP: &str = "pip install --no-build-isolation --no-cache-dir --no-deps";
+
+#[test]
+fn each_setup_py_is_asked_who_chooses_its_architectures() {
+    let world = World::bare();
+    plain(&world, "work/ext/open");
+    let own = |flags: &str| {
+        format!(
+            "from flags import *\nfrom torch.utils.cpp_extension import CUDAExtension\n\
+             setup(ext_modules=[CUDAExtension('a', ['a.cu'], extra_compile_args={flags})])\n"
+        )
+    };
+    world.write("work/ext/gpu/setup.py", own("[f'-arch=sm_{here()}']"));
+    world.write("work/ext/lib/far/setup.py", own("nvcc"));
+    world.write("work/ext/lib/flags.py", "nvcc = ['-gencode', chosen]\n");
+    let host = "from setuptools import setup, Extension\nsetup(ext_modules=[Extension('a', ['a.cpp'])])\n";
+    world.write("work/ext/host/setup.py", host);
+    world.write("work/ext/Dockerfile", "ENV TORCH_CUDA_ARCH_LIST=\"7.0\"\n");
+    world.write("work/ext/Makefile", "ARCH := -gencode arch=compute_70,code=sm_70\n");
+    let run = world.run(&["apply", "./ext", "--add-arch", "120", "--torch", "2.11"]).exits(0);
+    run.says(&["note: open/setup.py names no architecture, and none was inserted: ", NOTE])
+        .says(&[&format!("  TORCH_CUDA_ARCH_LIST=\"12.0\" {PIP} ./open\n")])
+        .says(
+            &["gpu", "lib/far", "host"]
+                .map(|folder| format!("\n  {PIP} ./{folder}\n"))
+                .each_ref()
+                .map(String::as_str),
+        );
+}
+
+#[test]
+fn a_list_in_what_setup_py_reads_needs_no_variable() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write(
+        "work/ext/setup.py",
+        [b"import os\nos.environ['TORCH_CUDA_ARCH_LIST'] = '7.0'\n", SETUP].concat(),
+    );
+    let run = world.run(&["apply", "./ext", "--add-arch", "120", "--torch", "2.11"]).exits(0);
+    run.says(&[&format!("\n  {PIP} .\n")]).omits(&["names no architecture"]);
+}
+
+#[test]
+fn what_is_compiled_on_import_or_by_cmake_is_asked_too() {
+    let world = World::bare();
+    let load = "from torch.utils.cpp_extension import load\nops = load('ops', ['ops.cpp', 'ops.cu']";
+    for (file, text, is_open) in [
+        ("ops.py", format!("{load})\n"), true),
+        ("ops.py", format!("{load}, extra_cuda_cflags=['-gencode=' + mine()])\n"), false),
+        ("CMakeLists.txt", "find_package(Torch REQUIRED)\n".to_string(), true),
+        ("CMakeLists.txt", "enable_language(CUDA)\n".to_string(), false),
+    ] {
+        let _ = std::fs::remove_dir_all(world.path("work/ext"));
+        plain(&world, "work/ext");
+        std::fs::remove_file(world.path("work/ext/setup.py")).expect("setup.py");
+        world.write(&format!("work/ext/{file}"), &text);
+        let run = world.run(&["apply", "./ext", "--add-arch", "120", "--torch", "2.11"]).exits(0);
+        let variable = "  export TORCH_CUDA_ARCH_LIST=\"12.0\"\n";
+        let run = if is_open { run.says(&[NOTE, variable]) } else { run.omits(&[NOTE, variable]) };
+        run.says(&["no setup.py here builds an extension"]);
+    }
+}
+
+#[test]
+fn advice_is_right_for_every_given_toolkit() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let flags = "from torch.utils.cpp_extension import *\n\
+        CUDAExtension('a', ['a.cu'], extra_compile_args=['-gencode', 'arch=compute_60,code=sm_60'])\n";
+    world.write("work/ext/setup.py", flags);
+    let run = world.run(&["check", "./ext", "--cuda", "11.8", "13.0"]).exits(0);
+    run.shows(&[
+        "CUDA 11.8 and CUDA 13.0 together refuse all of it; say what to compile for: --add-arch 90\n",
+    ]);
+    let run = world.run(&["check", "./ext", "--cuda", "12.0", "13.0", "--add-arch", "121f"]).exits(0);
+    run.says(&["note: CUDA 12.0 does not compile for 121f; only lists with guards get it\n"])
+        .shows(&["nothing would be left; name what stays: --only-arch 90\n"]);
+    let run = world.run(&["check", "./ext", "--cuda", "11.8", "13.0", "--only-arch", "90"]).exits(1);
+    run.shows(&["drops 60, adds 90"]).omits(&["does not compile"]);
+}
+
 #[test]
 fn what_holds_a_known_upstream_says_so() {
     let world = World::bare();

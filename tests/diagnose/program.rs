@@ -104,6 +104,21 @@ fn json_has_all_of_it() {
 }
 
 #[test]
+fn an_empty_log_is_an_error() {
+    let folder = folder();
+    fs::write(folder.path().join("empty.log"), "").expect("a file");
+    for (log, input, fact) in
+        [("empty.log", None, "empty.log is empty"), ("-", Some(&b""[..]), "standard input is empty")]
+    {
+        let run = run(folder.path(), &[log, "--facts", "facts.json"], input);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+        let told =
+            run.err.contains(&format!("error: {fact}\n")) && run.err.contains("hint: write both streams");
+        assert!(told, "{}", run.err);
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_an_error() {
     let folder = folder();
     fs::write(folder.path().join("cut.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1]).expect("a file");

@@ -58,7 +58,7 @@ pub enum GitError {
         files: Vec<String>,
     },
     /// A path that is no regular file in the commit.
-    #[error("`{path}` is refused: {what}")]
+    #[error("`{}` is refused: {what}", path.escape_debug())]
     NotAFile {
         /// The path.
         path: String,
@@ -120,7 +120,10 @@ impl GitError {
             Self::NotTrusted { path } => {
                 Some(format!("git config --global --add safe.directory {}", path.display()))
             }
-            Self::Open { .. } | Self::NotAFile { .. } => None,
+            Self::NotAFile { .. } => Some(
+                "put a regular file with a portable name there, in a clone of yours, and commit that".into(),
+            ),
+            Self::Open { .. } => None,
         }
     }
 }

@@ -9,6 +9,7 @@ use git2::{
 };
 
 use super::{GitError, GitRepository, RefKind, Resolved};
+use crate::checkout::names;
 
 /// Who makes commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +152,29 @@ impl GitRepository {
             Some(path) => Err(GitError::NotAFile { path, what: "its name is no UTF-8".into() }),
             None => Ok(found),
         }
+    }
+
+    /// The files of a commit whose names are no UTF-8, as they are shown.
+    pub fn unnamed(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let mut found = Vec::new();
+        let walked = self.tree(commit)?.walk(TreeWalkMode::PreOrder, |folder, entry| {
+            if entry.name().is_err() {
+                found.push(format!("{folder}{}", names::shown(entry.name_bytes())));
+            }
+            TreeWalkResult::Ok
+        });
+        walked.map_err(|error| self.unreadable(commit, &error))?;
+        Ok(found)
+    }
+
+    /// The tracked files below a folder whose names are no UTF-8, as they are shown.
+    pub fn unnamed_below(&self, prefix: &str) -> Result<Vec<String>, GitError> {
+        let index = self.repository.index().map_err(|error| self.unreadable("the index", &error))?;
+        let inside = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let unnamed = index.iter().filter(|entry| std::str::from_utf8(&entry.path).is_err());
+        let below =
+            unnamed.filter_map(|entry| Some(names::shown(entry.path.strip_prefix(inside.as_bytes())?)));
+        Ok(below.collect())
     }
 
     /// The id of a commit's tree.

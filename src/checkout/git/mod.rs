@@ -303,11 +303,20 @@ impl GitRepository {
 
     /// The regular files that are tracked in the work tree below `prefix`, by path from there.
     pub fn tracked(&self, prefix: &str) -> Result<Vec<String>, GitError> {
+        self.tracked_of(prefix, 0o100_000)
+    }
+
+    /// The tracked symbolic links below a folder, as seen from it.
+    pub fn tracked_links(&self, prefix: &str) -> Result<Vec<String>, GitError> {
+        self.tracked_of(prefix, 0o120_000)
+    }
+
+    fn tracked_of(&self, prefix: &str, kind: u32) -> Result<Vec<String>, GitError> {
         let index = self.repository.index().map_err(|error| self.unreadable("the index", &error))?;
         let inside = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let path = |entry: git2::IndexEntry| {
-            let is_file = entry.mode & 0o170_000 == 0o100_000;
-            let path = String::from_utf8(entry.path).ok().filter(|_| is_file)?;
+            let is_meant = entry.mode & 0o170_000 == kind;
+            let path = String::from_utf8(entry.path).ok().filter(|_| is_meant)?;
             path.strip_prefix(&inside).map(str::to_string)
         };
         Ok(index.iter().filter_map(path).collect())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::args::{CompileArgs, Everywhere, WishArgs};
+use super::super::compiling::is_chosen_by_torch;
 use super::super::failure::Failure;
 use super::super::planned::{Asked, Planned, patch_sets};
 use super::super::request::request;
@@ -181,10 +182,10 @@ fn project(planned: &Planned<'_>) -> Result<Vec<Requirement>, Failure> {
     Ok(requirements(pyproject.as_deref(), setup.as_deref()))
 }
 
-/// What makes the build compile: the upstream's variables; of an unknown tree that names no architecture, PyTorch's list.
+/// What makes the build compile: the upstream's variables; of an unknown tree where PyTorch chooses, its list.
 fn variables(planned: &Planned<'_>) -> BTreeMap<String, String> {
     let mut variables = next::variables(planned.bound.upstream, &planned.bound.version);
-    if unknown::without_arches(planned).is_some() && planned.bound.upstream.project.is_none() {
+    if planned.bound.upstream.project.is_none() && is_chosen_by_torch(planned) {
         variables.extend(unknown::arch_list(planned).map(|list| ("TORCH_CUDA_ARCH_LIST".to_string(), list)));
     }
     variables

@@ -123,6 +123,18 @@ impl Catalogue {
         self.arches.iter()
     }
 
+    /// An architecture to offer for these toolkits, all of which take it, and for a release of torch: 120, else the
+    /// newest; none where they take none together.
+    pub fn best_for(&self, cuda: &[Toolkit], torch: Option<&Version>) -> Option<Arch> {
+        let is_taken = |arch: &Arch| {
+            let by_torch = torch.is_none_or(|torch| self.torch_takes(torch, *arch));
+            by_torch && cuda.iter().all(|toolkit| self.knows(*toolkit, *arch))
+        };
+        let plain = self.arches.iter().map(|row| row.arch).filter(|arch| arch.variant == Variant::Plain);
+        let taken: Vec<Arch> = plain.filter(is_taken).collect();
+        taken.iter().copied().find(|arch| arch.number == 120).or(taken.last().copied())
+    }
+
     /// Whether a toolkit knows an architecture. A toolkit newer than the catalogue acts as its newest.
     pub fn knows(&self, toolkit: Toolkit, arch: Arch) -> bool {
         self.arch(arch).is_some_and(|row| spans(row.since, row.last, self.acts_as(toolkit)))
@@ -185,6 +197,14 @@ impl Catalogue {
         let torch = torch.only_release();
         let row = self.torch_arches.iter().rfind(|row| row.since <= torch);
         row.is_none_or(|row| row.arches.contains(&arch))
+    }
+
+    /// The newest release of torch of which anything is known.
+    pub fn newest_torch(&self) -> Option<&Version> {
+        let listed = self.torch_arches.iter().map(|row| &row.since);
+        let known = listed.chain(self.cxx_standards.iter().map(|row| &row.since));
+        let wheels = self.torch_wheels.iter().map(|row| row.last.as_ref().unwrap_or(&row.since));
+        known.chain(wheels).max()
     }
 
     /// The first release of torch that is known to; `None`: none is.

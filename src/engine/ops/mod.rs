@@ -4,6 +4,7 @@
 
 mod choice;
 pub mod continuation;
+mod emptied;
 mod file_plan;
 pub mod files;
 pub mod gencode;

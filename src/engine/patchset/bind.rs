@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::select::{Request, UnknownPatch, choose, is_for, ops};
 use super::{Advisory, Patch, PatchOp, Upstream, Wanted};
 use crate::engine::arch::{Code, Gencode};
-use crate::engine::catalogue::Catalogue;
+use crate::engine::catalogue::{Catalogue, ToolkitRow};
 use crate::engine::edit::Edits;
 use crate::engine::environment::toolkit_in;
 use crate::engine::ops::Aim;
@@ -57,6 +57,14 @@ pub enum BindError {
         /// Which.
         code: Code,
     },
+    /// An architecture is added to those that alone are compiled.
+    #[error("{} is added, and is not among those of --only-arch", .code.label())]
+    NotAmongOnly {
+        /// Which.
+        code: Code,
+        /// Those that alone are compiled.
+        only: Vec<Code>,
+    },
     /// No toolkit that was ever released compiles it.
     #[error("no CUDA toolkit compiles for {arch}")]
     UnknownArch {
@@ -102,7 +110,10 @@ impl<'a> Bound<'a> {
         }
         check_wish(request, catalogue)?;
         let (chosen, unknown) = choose(upstream, request)?;
-        let mut notes = newer_toolkits(request, catalogue);
+        let mut notes = unknown_releases(request, catalogue);
+        if upstream.project.is_none() {
+            notes.extend(refused_by_some(request, catalogue));
+        }
         for advisory in advisories(upstream, request, catalogue) {
             if !request.accept_advisory {
                 return Err(BindError::Advisory(Box::new(advisory.clone())));
@@ -182,6 +193,10 @@ fn flag_of(key: &str) -> &'static str {
 
 fn check_wish(request: &Request, catalogue: &Catalogue) -> Result<(), BindError> {
     let wish = &request.wish;
+    let is_left_out = |code: &&Code| !wish.only.is_empty() && !wish.only.contains(*code);
+    if let Some(code) = wish.add.iter().find(is_left_out) {
+        return Err(BindError::NotAmongOnly { code: *code, only: wish.only.clone() });
+    }
     for code in wish.wanted() {
         let Some(row) = catalogue.arch(code.arch()) else {
             return Err(BindError::UnknownArch { arch: code.arch() });
@@ -216,12 +231,36 @@ fn advisories<'a>(upstream: &'a Upstream, request: &Request, catalogue: &Catalog
     upstream.advisories.iter().filter(concerns).collect()
 }
 
-fn newer_toolkits(request: &Request, catalogue: &Catalogue) -> Vec<String> {
-    let newest = catalogue.newest();
-    let newer = request.environment.cuda.iter().filter(|toolkit| **toolkit > newest);
-    newer
-        .map(|toolkit| format!("CUDA {toolkit} is newer than the catalogue and is treated as {newest}"))
-        .collect()
+/// The given toolkits and the given torch that the catalogue does not know, and what they are taken for.
+fn unknown_releases(request: &Request, catalogue: &Catalogue) -> Vec<String> {
+    let newer = |name: String, newest: String| {
+        format!("{name} is newer than the catalogue and is treated as {newest}")
+    };
+    let toolkit = |toolkit: &Toolkit| {
+        let known = |row: &&ToolkitRow| row.version < *toolkit;
+        let before = catalogue.toolkits().iter().rfind(known)?.version;
+        match *toolkit > catalogue.newest() {
+            true => Some(newer(format!("CUDA {toolkit}"), before.to_string())),
+            false if catalogue.toolkits().iter().any(|row| row.version == *toolkit) => None,
+            false => Some(format!("no CUDA {toolkit} is known; the release before it is {before}")),
+        }
+    };
+    let torch = request.environment.torch.as_ref().zip(catalogue.newest_torch());
+    let torch = torch.filter(|(torch, newest)| torch.version().only_release() > **newest);
+    let torch = torch.map(|(torch, newest)| newer(format!("torch {torch}"), newest.to_string()));
+    request.environment.cuda.iter().filter_map(toolkit).chain(torch).collect()
+}
+
+/// The given toolkits that refuse what is wanted; lists without guards get only what all of them take.
+fn refused_by_some(request: &Request, catalogue: &Catalogue) -> Option<String> {
+    let cuda = &request.environment.cuda;
+    let refused = |code: &Code| {
+        let refuses = |toolkit: &&Toolkit| !catalogue.takes(**toolkit, &Gencode::of(*code));
+        let by: Vec<Toolkit> = cuda.iter().filter(refuses).copied().collect();
+        (!by.is_empty()).then(|| format!("CUDA {} does not compile for {}", given(&by), code.label()))
+    };
+    let refused: Vec<String> = request.wish.wanted().filter_map(|code| refused(&code)).collect();
+    (!refused.is_empty()).then(|| format!("{}; only lists with guards get it", refused.join(", ")))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::{
 use crate::engine::ops::Op;
 use crate::engine::ops::files::Files;
 use crate::engine::ops::insert::{InsertOp, Position};
+use crate::engine::ops::rewrite::HERE;
 use crate::engine::pattern::{Pattern, Template};
 use crate::engine::syntax::Language;
 use crate::engine::tag::TagRange;
@@ -368,6 +369,9 @@ impl At<'_> {
     }
 
     pub(super) fn pattern(self, key: &str, language: Language, text: &str) -> Result<Pattern, LoadError> {
+        if let Some(fault) = fault_of_here(key, text) {
+            return Err(self.wrong_text(key, text, fault));
+        }
         Pattern::new(language, text).map_err(|error| self.wrong_text(key, text, error))
     }
 
@@ -396,5 +400,21 @@ fn first_alternative(glob: &str) -> String {
     match glob.split_once('{') {
         Some((before, rest)) => format!("{before}{}", rest.split([',', '}']).next().unwrap_or_default()),
         None => glob.to_string(),
+    }
+}
+
+/// What is wrong with the use of `$HERE`: it says what of a surrounding match counts, which is one thing.
+fn fault_of_here(key: &str, text: &str) -> Option<&'static str> {
+    let mut names = text
+        .split('$')
+        .skip(1)
+        .map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default());
+    names.find(|name| *name == HERE)?;
+    match (key, names.any(|name| name == HERE)) {
+        ("inside" | "not-inside", false) => None,
+        ("inside" | "not-inside", true) => {
+            Some("`$HERE` may stand once only: it is what counts of the match")
+        }
+        _ => Some("`$HERE` has a meaning in `inside` and `not-inside` only"),
     }
 }

@@ -210,6 +210,11 @@ pub struct PatchSets {
 }
 
 impl Patch {
+    /// Whether it is one of the set of this name.
+    pub fn is_of(&self, set: &str) -> bool {
+        self.id.split_once('/').is_some_and(|(own, _)| own == set)
+    }
+
     /// What the preprocessor knows of the toolkits for which an op is wanted: of all, where it is asked for by name and
     /// none of them wants it.
     pub fn passes(&self, op: &PatchOp, passes: &Passes) -> Passes {

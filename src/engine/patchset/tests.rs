@@ -76,6 +76,10 @@ fn a_caret_stands_under_every_value() {
         ("[[rewrite]]\npaths = ['**/*.py', '{']\nfind = ['f($X)']\n".into(), 6, "'{'"),
         ("[[rewrite]]\nfile = 'a.txt'\nfind = ['f($X)']\n".into(), 6, "'a.txt'"),
         (format!("{CPP}find = ['f($X)']\nreplace = ''\ninclude = ['<a>', 'b']\n"), 9, "'b'"),
+        (CODE.replace("f($X)", "f($HERE)"), 7, "'f($HERE)'"),
+        (format!("{CODE}unless = ['a', 'g($$$HERE)']\n"), 8, "'g($$$HERE)'"),
+        (format!("{CODE}where.X.not = ['$HERE']\n"), 8, "'$HERE'"),
+        (format!("{CODE}inside = ['a', 'h($HERE, $HERE)']\n"), 8, "'h($HERE, $HERE)'"),
         ("[[gencode]]\nfile = 'setup.py'\nentry = \"\"\"\nf($GENCODE\n\"\"\"\n".into(), 7, "\"\"\""),
         ("[[list]]\nfile = 'setup.py'\n".into(), 5, "[[list]]"),
         (String::new(), 1, "t"),
@@ -111,7 +115,10 @@ fn mistakes_in_ops_on_code_are_pointed_at() {
     assert!(rename("**/*.cu", "include = ['a.h']\n").contains("`include` is wrong: `a.h` is not like"));
     let rewrite = "[[rewrite]]\npaths = ['**/*.cu']\nfind = ['f($X)']\nreplace = ''\nwhere.Y.unused = true\n";
     assert!(fault(UPSTREAM, &format!("{PATCH}{rewrite}")).contains("or `not-inside` speaks of `$Y`"));
-    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{}", rewrite.replace(".Y.", ".X."))), "");
+    let right = rewrite.replace(".Y.", ".X.");
+    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{right}")), "");
+    let inside = "inside = ['if ($_) $HERE;', 'h($HERE, $HEREBY)']\nnot-inside = ['f($HERE)']\n";
+    assert_eq!(fault(UPSTREAM, &format!("{PATCH}{right}{inside}")), "");
 }
 
 #[test]

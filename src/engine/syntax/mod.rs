@@ -2,6 +2,7 @@
 //! name, and the style of a neighbour.
 
 pub mod alike;
+mod assigned;
 pub mod branches;
 pub mod census;
 mod choices;
@@ -17,6 +18,7 @@ pub mod macros;
 pub mod namespaces;
 pub mod passes;
 mod reading;
+pub mod script;
 pub mod style;
 pub mod tokens;
 pub mod types;

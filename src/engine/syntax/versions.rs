@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::assigned::{assigned, returned};
 use super::language::{Parsed, descendants_holding, significant_children};
 
 /// Whose version an expression is.
@@ -48,16 +49,15 @@ impl Subject {
 /// What an expression says of a version; `None` where it does not speak of one.
 pub fn subject(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
     match node.kind() {
-        "identifier" | "attribute" => by_name(node, parsed),
-        "call" => subject(converted(node, parsed)?, parsed),
+        "identifier" => by_name(node, parsed).or_else(|| followed(node, parsed)),
+        "attribute" => by_name(node, parsed),
+        "call" => of_call(node, parsed),
         "subscript" => {
-            let whole = subject(node.child_by_field_name("value")?, parsed).filter(|it| it.is_whole())?;
-            let part = match parsed.text(node.child_by_field_name("subscript")?).as_str() {
-                "0" => Part::Major,
-                "1" => Part::Minor,
-                _ => return None,
-            };
-            Some(Subject { part, ..whole })
+            let (value, index) = (node.child_by_field_name("value")?, node.child_by_field_name("subscript")?);
+            match index.kind() {
+                "slice" => subject(value, parsed).filter(|it| it.is_whole()),
+                _ => element(value, (parsed.text(index).parse().ok()?, 2), parsed),
+            }
         }
         "tuple" => match named(node).iter().map(|part| subject(*part, parsed)).collect::<Vec<_>>().as_slice()
         {
@@ -70,6 +70,64 @@ pub fn subject(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
         "parenthesized_expression" => subject(node.named_child(0)?, parsed),
         _ => None,
     }
+}
+
+/// What a name holds that does not say so itself.
+fn followed(name: Node<'_>, parsed: &Parsed) -> Option<Subject> {
+    let found = assigned(name, parsed)?;
+    match found.element {
+        Some(at) => element(found.value, at, parsed),
+        None => subject(found.value, parsed),
+    }
+}
+
+/// What a call gives: what it only converts or splits, what the function returns, or what its name says.
+fn of_call(call: Node<'_>, parsed: &Parsed) -> Option<Subject> {
+    if let Some(inner) = converted(call, parsed).or_else(|| split(call, parsed)) {
+        return subject(inner, parsed);
+    }
+    let function = call.child_by_field_name("function")?;
+    match returned(call, parsed) {
+        Some(value) => subject(value, parsed),
+        None => by_name(function, parsed).filter(|_| !gives_output_too(function, parsed)),
+    }
+}
+
+/// An element of a value of so many: of a version its major and its minor number.
+fn element(value: Node<'_>, (index, count): (usize, usize), parsed: &Parsed) -> Option<Subject> {
+    if matches!(value.kind(), "tuple" | "list" | "expression_list") {
+        return subject(*named(value).get(index)?, parsed);
+    }
+    if value.kind() == "call" {
+        if let Some(value) = returned(value, parsed) {
+            return element(value, (index, count), parsed);
+        }
+        let function = value.child_by_field_name("function")?;
+        if gives_output_too(function, parsed) {
+            let part = match (index, count) {
+                (1, 2) => Part::Whole,
+                (1, 3) => Part::Major,
+                (2, 3) => Part::Minor,
+                _ => return None,
+            };
+            return Some(Subject { whose: Whose::Toolkit, part });
+        }
+    }
+    let whole = subject(value, parsed).filter(|it| it.is_whole())?;
+    let part = [Part::Major, Part::Minor].get(index).copied()?;
+    Some(Subject { part, ..whole })
+}
+
+/// `get_cuda_bare_metal_version` of apex, copied widely: what nvcc prints, then its version.
+fn gives_output_too(function: Node<'_>, parsed: &Parsed) -> bool {
+    parsed.text(function).contains("bare_metal_version")
+}
+
+/// What a call splits at dots: `version` of `version.split(".")`.
+fn split<'t>(call: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
+    let function = call.child_by_field_name("function").filter(|function| function.kind() == "attribute")?;
+    let splits = parsed.text(function.child_by_field_name("attribute")?) == "split";
+    function.child_by_field_name("object").filter(|_| splits)
 }
 
 fn by_name(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
@@ -93,7 +151,7 @@ fn by_name(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
 
 /// Whose version a text is about, in small letters.
 fn whose(text: &str) -> Option<Whose> {
-    const OTHERS: [&str; 7] = ["python", "sys.", "gcc", "cudnn", "numpy", "rocm", "hip"];
+    const OTHERS: [&str; 9] = ["python", "sys.", "gcc", "cudnn", "numpy", "rocm", "hip", "driver", "nccl"];
     let is_toolkit = ["cuda", "nvcc", "bare_metal", "toolkit"].iter().any(|word| text.contains(word));
     match () {
         () if text.contains("torch.version.cuda") => Some(Whose::Toolkit),
@@ -140,12 +198,17 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
 
 /// What a call only converts.
 fn converted<'t>(call: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
-    const CONVERTING: [&str; 7] =
-        ["int", "float", "str", "Version", "parse", "LooseVersion", "parse_version"];
+    const CONVERTING: [&str; 9] =
+        ["int", "float", "str", "tuple", "list", "Version", "parse", "LooseVersion", "parse_version"];
     let function = parsed.text(call.child_by_field_name("function")?);
     let converts = CONVERTING.contains(&function.rsplit('.').next().unwrap_or_default());
     let arguments = named(call.child_by_field_name("arguments")?);
-    arguments.first().copied().filter(|_| converts && arguments.len() == 1)
+    match arguments.as_slice() {
+        [one] if converts => Some(*one),
+        // Each of the numbers: `map(int, version.split("."))`.
+        [each, all] if function == "map" && parsed.text(*each) == "int" => Some(*all),
+        _ => None,
+    }
 }
 
 fn named(node: Node<'_>) -> Vec<Node<'_>> {

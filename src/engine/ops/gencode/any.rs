@@ -115,7 +115,7 @@ impl AnyGencodeOp {
         }
         let op = self.op(list, parsed).map_err(|error| error.to_string())?;
         let wish = if op.from.is_some() { wish.clone() } else { list.without_guards(wish, toolchain) };
-        op.plan(parsed, &wish, toolchain).map_err(|error| refused(&error))
+        op.plan(parsed, &wish, toolchain).map_err(|error| refused(&error, toolchain))
     }
 
     fn op(&self, list: &List, parsed: &Parsed) -> Result<GencodeOp, GencodeOpError> {
@@ -186,14 +186,15 @@ impl List {
 }
 
 /// An error as a person should read it.
-fn refused(error: &GencodeError) -> String {
+fn refused(error: &GencodeError, toolchain: Toolchain<'_>) -> String {
     match error {
         GencodeError::NoGuardForm { .. } => {
             "the given toolkits do not all take what is wanted, and the file compares no toolkit".to_string()
         }
-        GencodeError::NothingLeft => {
-            "no toolkit takes what would be left: name more, --add-arch 120".to_string()
-        }
+        GencodeError::NothingLeft => match toolchain.catalogue.best_for(toolchain.cuda, None) {
+            Some(arch) => format!("no toolkit takes what would be left: name more, --add-arch {arch}"),
+            None => "the given toolkits take no architecture together: give one --cuda".to_string(),
+        },
         other => other.to_string(),
     }
 }

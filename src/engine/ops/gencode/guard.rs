@@ -383,6 +383,39 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_says_nothing_is_what_it_was_assigned() {
+        let guarded =
+            |lines: &str, condition: &str| reached(&format!("{lines}if {condition}:\n    here()\n"));
+        for (lines, condition) in [
+            ("_, v = get_cuda_bare_metal_version(CUDA_HOME)\n", "v >= Version('12.8')"),
+            ("v = get_cuda_bare_metal_version(CUDA_HOME)[1]\n", "v >= Version('12.8')"),
+            ("r, a, b = get_cuda_bare_metal_version(CUDA_HOME)\n", "(int(a), int(b)) >= (12, 8)"),
+            ("v = parse(torch.version.cuda)\nw = v\n", "w >= parse('12.8')"),
+            ("v = get_cuda_version()\n", "v >= Version('12.8')"),
+            ("a, b = map(int, torch.version.cuda.split('.')[:2])\n", "(a, b) >= (12, 8)"),
+            ("v = tuple(int(x) for x in y)\nw = torch.version.cuda.split('.')\n", "float(w[0]) >= 12.8"),
+            ("def ask(x):\n    return 'raw', Version(nvcc_version)\n_, v = ask(1)\n", "v >= Version('12.8')"),
+            ("def ask():\n    v = Version(torch.version.cuda)\n    return v\n", "ask() >= Version('12.8')"),
+        ] {
+            let expected = if condition.contains("w[0]") { "nnY" } else { "nYY" };
+            assert_eq!(guarded(lines, condition), expected, "{lines}{condition}");
+        }
+        for lines in [
+            "v = Version(torch.version.cuda)\nv = 1\n",
+            "v, _ = get_cuda_bare_metal_version(CUDA_HOME)\n",
+            "v = get_cuda_bare_metal_version(CUDA_HOME)\n",
+            "v = torch.cuda.get_device_capability()\n",
+            "v = torch.cuda.nccl.version()\n",
+            "v = Version(torch.__version__)\n",
+            "v = cuda_driver_version()\n",
+            "v = v\n",
+            "def f():\n    v = Version(torch.version.cuda)\n",
+        ] {
+            assert_eq!(guarded(lines, "v >= Version('12.8')"), "???", "{lines}");
+        }
+    }
+
+    #[test]
     fn other_versions_tell_nothing() {
         for condition in [
             "TORCH_MAJOR >= 2",

@@ -11,6 +11,7 @@ mod write;
 
 use pep440_rs::Version;
 
+use super::emptied;
 use super::file_plan::{FilePlan, plan_files};
 use super::files::Files;
 use super::gencode::{Compiled, Listed};
@@ -242,14 +243,8 @@ impl ListOp {
         if self.is_named() {
             return Err(OpError::NothingLeft { place });
         }
-        let cuda: Vec<String> = aim.toolchain.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
-        Ok(match cuda.is_empty() || !aim.wish.is_empty() {
-            true => format!("{}: nothing would be left; name what stays: --only-arch 120", holder.name),
-            false => {
-                let who = cuda.join(" and ");
-                format!("{}: {who} refuses all of it; say what to compile for: --add-arch 120", holder.name)
-            }
-        })
+        let given = (aim.toolchain.cuda, aim.torch);
+        Ok(emptied::told(&holder.name, aim.wish, given, aim.toolchain.catalogue))
     }
 
     /// What is said where no file holds such a list.

@@ -460,7 +460,7 @@ fn first_of(patterns: &[Pattern], parsed: &Parsed) -> Option<Match> {
 }
 
 /// The metavariable that alone counts of what something lies in, where a pattern speaks of it.
-const HERE: &str = "HERE";
+pub const HERE: &str = "HERE";
 
 /// What the patterns match, or what `$HERE` stands for in them.
 fn ranges(patterns: &[Pattern], parsed: &Parsed, counts: impl Fn(&Match) -> bool) -> Vec<Range<usize>> {

@@ -12,10 +12,10 @@ use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::{Edits, Overlap};
-use crate::engine::ops::Site;
 use crate::engine::ops::gencode::settle::labels;
 use crate::engine::ops::gencode::worlds::{Truth, World};
 use crate::engine::ops::gencode::{Compiled, Listed};
+use crate::engine::ops::{Site, emptied};
 use crate::engine::source::line_of;
 use crate::engine::syntax::words::Word;
 use crate::engine::toolkit::Toolkit;
@@ -56,17 +56,6 @@ fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<
         items.extend(own.filter(|item| !held.contains(&(at, item.words.start))));
     }
     items
-}
-
-/// What is to be said of a list that would lose everything, and stays.
-fn emptied(place: &str, law: &Law<'_>) -> String {
-    let cuda: Vec<String> = law.cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
-    match cuda.is_empty() || !law.wish.is_empty() {
-        true => format!("nothing would be left in {place}: name what stays, --only-arch 120"),
-        false => {
-            format!("{} refuses all of {place}: say what to compile for, --add-arch 120", cuda.join(" and "))
-        }
-    }
 }
 
 /// What a person should do about flags that CMake's own function makes of architectures.
@@ -147,7 +136,7 @@ impl<'a> BuildFile<'a> {
             let place = self.place(group);
             sites.push(Site::of(self.path, self.bytes, self.start(group)));
             let Some(settled) = settled else {
-                reported.push(emptied(&place, law));
+                reported.push(emptied::told(&place, law.wish, (law.cuda, law.torch), law.catalogue));
                 continue;
             };
             pen.write(group, &settled);

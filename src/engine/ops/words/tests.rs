@@ -356,7 +356,7 @@ fn nothing_is_emptied_and_conflicts_are_told() {
     let text = "ENV TORCH_CUDA_ARCH_LIST=\"6.0\"\n";
     assert!(
         outcome("Dockerfile", text, "@13.0")
-            .contains("CUDA 13.0 refuses all of `TORCH_CUDA_ARCH_LIST` of Dockerfile")
+            .contains("`TORCH_CUDA_ARCH_LIST` of Dockerfile: CUDA 13.0 refuses all of it")
     );
     assert!(outcome("Dockerfile", text, "-60").contains("nothing would be left"));
     let told = outcome("Dockerfile", "ENV TORCH_CUDA_ARCH_LIST=\"8.0\"\n", "120 @12.4 @13.0");

@@ -224,7 +224,11 @@ impl<'a> BuildFile<'a> {
         let words = sequences
             .filter(|(_, one)| is_meant(one))
             .flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
-        let is_split = |at, word| self.outline.sequences.iter().any(|one| one.holder == Some((at, word)));
+        let is_split = |at, word| {
+            let mut inner = self.outline.sequences.iter().enumerate();
+            let is_read = |inner: usize| self.items.iter().any(|item| item.sequence == inner);
+            inner.any(|(own, one)| one.holder == Some((at, word)) && (one.default.is_none() || is_read(own)))
+        };
         let left = words.filter(|(at, (word, read))| {
             read.text.contains('$') && computes_one(&read.text) && !is_split(*at, *word)
         });

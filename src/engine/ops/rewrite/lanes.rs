@@ -66,8 +66,25 @@ fn speaks_of_lanes(text: &str, names: &[&str]) -> bool {
 }
 
 /// Whether lanes may have left before a place: by a `return`, `break` or `continue` in front of it, or in a loop around
-/// both, under a condition that need not be the same for all.
+/// both, under a condition that need not be the same for all; or by the end of a loop that a macro makes of the threads.
 pub(super) fn is_behind_exit(range: &Range<usize>, parsed: &Parsed) -> bool {
+    is_in_loop_of_macro(range, parsed) || is_behind_statement(range, parsed)
+}
+
+/// `CUDA_KERNEL_LOOP(i, n) { … }`: the last threads leave it first.
+fn is_in_loop_of_macro(range: &Range<usize>, parsed: &Parsed) -> bool {
+    let is_macro = |block: Node<'_>| {
+        let before = parsed.bytes[..block.start_byte()].trim_ascii_end();
+        let head = before.rsplit(|byte| matches!(byte, b';' | b'{' | b'}')).next().unwrap_or_default();
+        let name = head.split(|byte| *byte == b'(').next().unwrap_or_default().trim_ascii();
+        let name = name.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
+        head.ends_with(b")") && name.ends_with(b"KERNEL_LOOP")
+    };
+    let mut blocks = parsed.node_at(range).into_iter().flat_map(ancestors);
+    blocks.any(|node| node.kind() == "compound_statement" && is_macro(node))
+}
+
+fn is_behind_statement(range: &Range<usize>, parsed: &Parsed) -> bool {
     let scope = scope_of(range, parsed);
     let Some(function) = parsed.node_at(&scope) else { return false };
     let is_exit = |node: &Node<'_>| {
@@ -190,6 +207,11 @@ mod tests {
         assert_eq!(behind(each), [false, true, false]);
         let all = "while (n--) { $(0); if (x[threadIdx.x]) break; $(1); } $(2);";
         assert_eq!(behind(all), [true, true, false]);
+        assert_eq!(behind("CUDA_1D_KERNEL_LOOP(i, n) { int y = 1; $(0); } $(1);"), [true, false]);
+        assert_eq!(
+            behind("int y = 1;\n#pragma unroll\nCUDA_KERNEL_LOOP(i, f(n))\n{ if (n) { $(0); } }"),
+            [true]
+        );
         assert_eq!(behind("for (;;) { switch (x[threadIdx.x]) { case 0: break; } $(0); }"), [false]);
     }
 }

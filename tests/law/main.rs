@@ -51,8 +51,12 @@ fn wishes() -> impl Strategy<Value = Wish> {
     let cuda = prop::collection::vec(prop::sample::select(toolkits()), 0..=2);
     let ptx = prop::sample::select(&[None, None, None, Some("12.0+PTX"), Some("compute_90")][..]);
     let flags = (arches(3), arches(2), prop_oneof![3 => Just(Vec::new()), 1 => arches(3)]);
-    (flags, cuda, ptx).prop_map(|((mut add, drop, only), cuda, ptx)| {
+    (flags, cuda, ptx).prop_map(|((mut add, drop, mut only), cuda, ptx)| {
         add.extend(ptx);
+        // What is added beside `--only-arch` must be among those that it names.
+        if !only.is_empty() {
+            only.extend(add.iter().copied());
+        }
         Wish { add, drop, only, cuda }
     })
 }

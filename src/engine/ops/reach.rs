@@ -76,18 +76,29 @@ impl<'s> Reach<'s> {
     ) -> BTreeSet<&'s str> {
         let needs = places.iter().map(|(path, places)| (*path, self.need(path, places))).collect();
         let search = Search { reach: self, needs, header, brings };
-        let (mut lacking, mut read) = (BTreeSet::new(), BTreeSet::new());
-        for unit in self.units() {
-            read.extend(search.walk(unit, &mut lacking));
-        }
+        let mut lacking = BTreeSet::new();
+        let mut read = self.read_by(self.units());
+        self.units().for_each(|unit| search.walk(unit, &mut lacking));
         // Files that include each other in a circle.
         let includes = |path: &&&str| !self.lines(path).is_empty();
         for path in places.keys().filter(includes) {
             if !read.contains(path) && self.is_read(path) {
-                read.extend(search.walk(path, &mut lacking));
+                search.walk(path, &mut lacking);
+                read.extend(self.read_by([*path].into_iter()));
             }
         }
         lacking
+    }
+
+    /// All that some files read of the tree, and they themselves.
+    fn read_by(&self, files: impl Iterator<Item = &'s str>) -> BTreeSet<&'s str> {
+        let mut open: Vec<&str> = files.collect();
+        let mut read: BTreeSet<&str> = open.iter().copied().collect();
+        while let Some(path) = open.pop() {
+            let to = self.lines(path).iter().filter_map(|line| line.to);
+            open.extend(to.filter(|to| read.insert(to)));
+        }
+        read
     }
 
     /// The files that no other one includes. Of a header that includes nothing itself nobody knows what is read before it.
@@ -201,22 +212,23 @@ struct Search<'r, 's, B> {
 }
 
 impl<'s, B: Fn(&str) -> bool> Search<'_, 's, B> {
-    /// Adds the files that lack the header when a unit is compiled; all that it reads.
-    fn walk(&self, unit: &'s str, lacking: &mut BTreeSet<&'s str>) -> BTreeSet<&'s str> {
-        let mut has = false;
+    /// Adds the file that lacks the header when a unit is compiled: it brings it to all that comes later.
+    fn walk(&self, unit: &'s str, lacking: &mut BTreeSet<&'s str>) {
         let mut reading = self.reach.reading(unit);
         for Step { path, part, line } in reading.by_ref() {
-            has |= self.includes(path) || lacking.contains(path);
-            let first = self.needs.get(path).and_then(|need| need.first);
-            if !has && first.is_some_and(|first| first < part.end) {
-                has = lacking.insert(path);
+            if self.includes(path) || lacking.contains(path) {
+                return;
             }
-            has |= line.is_some_and(|line| line.to.is_none() && self.brought(path, line));
+            let first = self.needs.get(path).and_then(|need| need.first);
+            if first.is_some_and(|first| first < part.end) {
+                lacking.insert(path);
+                return;
+            }
+            if line.is_some_and(|line| line.to.is_none() && self.brought(path, line)) {
+                return;
+            }
         }
-        if !has {
-            lacking.extend(reading.read.iter().find(|path| self.needs.contains_key(*path)));
-        }
-        reading.read
+        lacking.extend(reading.read.iter().find(|path| self.needs.contains_key(*path)));
     }
 
     /// Whether a file that needs the header includes it itself.

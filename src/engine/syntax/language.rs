@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{Node, Parser};
 
+use super::choices::Choices;
 use super::reading::Reading;
-use super::{DeadCode, Passes, choices, indentation};
+use super::{DeadCode, Passes, indentation};
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +73,7 @@ pub struct Parsed {
     pub bytes: Arc<[u8]>,
     reading: Reading,
     wrong: OnceLock<Vec<usize>>,
+    choices: OnceLock<Choices>,
 }
 
 /// A file that the parser gave up on.
@@ -83,7 +85,7 @@ impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
         let reading = Reading::new(language, readable(&bytes)).ok_or(ParseFailed)?;
-        Ok(Self { language, bytes, reading, wrong: OnceLock::new() })
+        Ok(Self { language, bytes, reading, wrong: OnceLock::new(), choices: OnceLock::new() })
     }
 
     /// The root of the file. Macro bodies, and branches that cannot stand beside others, are not below it.
@@ -132,7 +134,7 @@ impl Parsed {
     /// The code that is never taken in an environment, by the preprocessor or by an `if` of Python: nothing in it needs to be patched.
     pub fn dead_code(&self, passes: &Passes) -> DeadCode {
         match self.language {
-            Language::Python => choices::dead_code(self, passes),
+            Language::Python => self.choices.get_or_init(|| Choices::of(self)).dead_code(passes),
             Language::Cmake => DeadCode::default(),
             Language::Cpp => DeadCode::of(&self.bytes, passes),
         }

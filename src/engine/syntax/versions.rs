@@ -218,9 +218,9 @@ fn named(node: Node<'_>) -> Vec<Node<'_>> {
 /// `torch.version.cuda.startswith("11.")`: whose version is asked how it begins, and with what.
 pub fn beginning(call: Node<'_>, parsed: &Parsed) -> Option<(Subject, String)> {
     let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
-    let asks = parsed.text(function.child_by_field_name("attribute")?) == "startswith";
-    let whole =
-        subject(function.child_by_field_name("object")?, parsed).filter(|it| asks && it.is_whole())?;
+    let asked = function.child_by_field_name("attribute").filter(|word| parsed.text(*word) == "startswith");
+    let object = function.child_by_field_name("object").filter(|_| asked.is_some())?;
+    let whole = subject(object, parsed).filter(|it| it.is_whole())?;
     let arguments = named(call.child_by_field_name("arguments")?);
     let [text] = arguments.as_slice() else { return None };
     let text = parsed.text(*text).trim_matches(['"', '\'']).to_string();

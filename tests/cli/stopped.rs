@@ -24,10 +24,22 @@ fn temporary(world: &World) -> Vec<String> {
     names.filter(|name| name.starts_with(".mambapatch-")).collect()
 }
 
+/// The same command, which hears signals even where the tests run in the background and do not.
+fn listening(command: &Command) -> Command {
+    let mut listening = Command::new("env");
+    listening.arg("--default-signal=INT,TERM,HUP").arg(command.get_program()).args(command.get_args());
+    listening.current_dir(command.get_current_dir().expect("folder")).env_clear();
+    listening.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    listening
+}
+
 /// Sends a signal as soon as the checkout is being made.
 fn stop(world: &World, signal: &str) {
-    let mut command = world.command("work", &APPLY);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("spawn");
+    let mut child = listening(&world.command("work", &APPLY))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("spawn");
     let began = Instant::now();
     while temporary(world).is_empty() {
         assert!(began.elapsed() < Duration::from_secs(120) && child.try_wait().expect("wait").is_none());

@@ -169,6 +169,15 @@ impl OpPlan {
         }
     }
 
+    /// Adds what becomes of other files.
+    fn add(&mut self, other: Self) {
+        self.edits.extend(other.edits);
+        self.includes.extend(other.includes);
+        self.sites.extend(other.sites);
+        self.left.extend(other.left);
+        self.remarks.extend(other.remarks);
+    }
+
     /// The places that a person should look at.
     pub fn open(&self) -> impl Iterator<Item = &Left> {
         self.left.iter().filter(|left| left.open)

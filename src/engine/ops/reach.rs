@@ -8,6 +8,9 @@
 //! tree has the header's name, as where a build copies headers; or a Python file makes sources that include it. Then a
 //! header that nobody includes is a unit too, if it includes something itself: an include too many harms no one, one too
 //! few stops a build.
+//!
+//! A source that includes nothing, in a tree whose Python hands sources to NVRTC, may be text of these: NVRTC has no
+//! headers of the host, so that there an include too many stops it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,7 +37,12 @@ struct Unseen<'s> {
     names: BTreeSet<&'s str>,
     /// The Python files that make sources.
     makers: Vec<&'s [u8]>,
+    /// Whether a Python file hands sources to NVRTC.
+    nvrtc: bool,
 }
+
+/// How Python hands a source to NVRTC: by CuPy, by PyCUDA, by itself.
+const NVRTC: [&str; 4] = ["RawModule", "RawKernel", "SourceModule", "nvrtc"];
 
 impl Unseen<'_> {
     fn may_be(&self, name: &str) -> bool {
@@ -105,18 +113,22 @@ impl<'s> Reach<'s> {
     pub fn units(&self) -> impl Iterator<Item = &'s str> {
         let included: BTreeSet<&str> = self.files.values().flatten().filter_map(|line| line.to).collect();
         let counts = move |(path, lines): &(&&str, &Vec<Line<'_>>)| {
-            !included.contains(**path) && (is_compiled(path) || (!lines.is_empty() && self.is_read(path)))
+            let alone = || is_compiled(path) && !self.unseen().nvrtc;
+            !included.contains(**path) && if lines.is_empty() { alone() } else { self.is_read(path) }
         };
         self.files.iter().filter(counts).map(|(path, _)| *path)
     }
 
     /// Whether somebody may read a file that no unit comes to.
     fn is_read(&self, path: &str) -> bool {
-        let unseen = self.unseen.get_or_init(|| self.unseen());
-        is_compiled(path) || unseen.all || unseen.may_be(split(path).1)
+        is_compiled(path) || self.unseen().all || self.unseen().may_be(split(path).1)
     }
 
-    fn unseen(&self) -> Unseen<'s> {
+    fn unseen(&self) -> &Unseen<'s> {
+        self.unseen.get_or_init(|| self.look_for_the_unseen())
+    }
+
+    fn look_for_the_unseen(&self) -> Unseen<'s> {
         let bytes = |language| {
             let of = move |(path, _): &(&str, &Arc<[u8]>)| Language::of_path(path) == Some(language);
             self.sources.iter().filter(of).map(|(_, bytes)| &bytes[..])
@@ -124,11 +136,14 @@ impl<'s> Reach<'s> {
         let mut lines = bytes(Language::Cpp).flat_map(|bytes| bytes.split(|byte| *byte == b'\n'));
         let all = !self.files.keys().any(|path| is_compiled(path)) || lines.any(includes_a_macro);
         let elsewhere = self.files.values().flatten().filter(|line| line.to.is_none());
-        let makes = |bytes: &&[u8]| memchr::memmem::find(bytes, b"#include").is_some();
+        let holds = |bytes: &[u8], name: &str| memchr::memmem::find(bytes, name.as_bytes()).is_some();
+        let makes = |bytes: &&[u8]| holds(bytes, "#include");
+        let compiles = |bytes: &[u8]| NVRTC.iter().any(|name| holds(bytes, name));
         Unseen {
             all,
             names: elsewhere.map(|line| split(line.header).1).collect(),
             makers: bytes(Language::Python).filter(makes).collect(),
+            nvrtc: bytes(Language::Python).any(compiles),
         }
     }
 
@@ -350,6 +365,18 @@ mod tests {
         assert_eq!(lacking(&python), ["objc/a.h"]);
         let objective = [header, ("b.cpp", ""), ("c.mm", "#include \"a.h\"\n")];
         assert!(lacking(&objective).is_empty());
+    }
+
+    #[test]
+    fn a_source_without_includes_may_be_text_for_nvrtc() {
+        let need = "void f() { need(); }\n";
+        let beside = |python: &str| {
+            lacking(&[("a.cu", need), ("b.cu", &format!("#include <other>\n{need}")), ("jit.py", python)])
+        };
+        assert_eq!(beside("import torch\n"), ["a.cu", "b.cu"]);
+        for python in ["cupy.RawModule(code=text)\n", "SourceModule(text)\n", "from cuda import nvrtc\n"] {
+            assert_eq!(beside(python), ["b.cu"], "{python}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod expect;
 mod lanes;
 mod literal;
 mod path;
@@ -11,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 pub use condition::Condition;
+use rayon::prelude::*;
 pub use units::Headers;
 use units::Places;
 
@@ -21,7 +23,7 @@ use super::right_for::{Others, Otherwise, RightFor};
 use super::{Left, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::{Match, Pattern, Template, minimal_edits};
-use crate::engine::source::{Sources, line_of, line_text};
+use crate::engine::source::{Sources, line_of};
 use crate::engine::syntax::language::Parsed;
 use crate::engine::syntax::passes::{Macro, Passes};
 use crate::engine::syntax::{DeadCode, Language};
@@ -93,6 +95,16 @@ struct File<'a> {
     own: &'a [Vec<OwnName>],
 }
 
+/// What an op does to a file.
+enum Planned {
+    /// It is not meant.
+    Nothing,
+    /// There is another cure in it.
+    Cured(Site),
+    /// Its places, sorted: where those begin that are not left, and how many are done.
+    Sorted { plan: OpPlan, places: Vec<usize>, done: usize },
+}
+
 /// What becomes of a place.
 enum Change {
     /// Edits within it.
@@ -108,25 +120,21 @@ impl RewriteOp {
     /// What the op does to these sources.
     pub fn plan(&self, sources: &Sources, ground: Ground<'_>) -> Result<OpPlan, OpError> {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
-        let mut done = 0;
-        let (mut cured, mut places) = (None, Places::new());
+        let (mut done, mut cured, mut places) = (0, None, Places::new());
         let files: Vec<_> = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)).collect();
         let own = if files.is_empty() { Vec::new() } else { self.own_names(sources, ground.passes) };
-        for (path, bytes) in files {
-            let Some(parsed) = parse(sources, path)? else { continue };
-            if let Some(found) = first_of(&self.unless, parsed) {
-                cured = cured.or(Some(Site::of(path, bytes, found.range.start)));
-                continue;
+        let planned = files.par_iter().map(|file| self.plan_one(file.0, &own, (sources, ground)));
+        let planned: Vec<_> = planned.collect();
+        for ((path, _), planned) in files.into_iter().zip(planned) {
+            match planned? {
+                Planned::Nothing => {}
+                Planned::Cured(site) => cured = cured.or(Some(site)),
+                Planned::Sorted { plan: of_file, places: more, done: of_it } => {
+                    done += of_it;
+                    places.insert(path.to_string(), more);
+                    plan.add(of_file);
+                }
             }
-            if !self.beside.is_empty() && first_of(&self.beside, parsed).is_none() {
-                continue;
-            }
-            done += self.done(parsed);
-            let (dead, earlier) = (parsed.dead_code(ground.passes), ground.earlier.get(path));
-            let others = Others::of(&self.right_for, bytes, (sources, ground.passes));
-            let mut file = File { path, parsed, dead, others, earlier, own: &own };
-            self.keep_headers(&mut file);
-            places.insert(path.to_string(), self.plan_file(&file, &mut plan)?);
         }
         places.retain(|_, places| !places.is_empty());
         plan.edits.retain(|_, edits| !edits.is_empty());
@@ -137,6 +145,30 @@ impl RewriteOp {
             *why = format!("{} line {} has another cure", site.path, site.line);
         }
         Ok(plan)
+    }
+
+    fn plan_one(
+        &self,
+        path: &str,
+        own: &[Vec<OwnName>],
+        (sources, ground): (&Sources, Ground<'_>),
+    ) -> Result<Planned, OpError> {
+        let Some(parsed) = parse(sources, path)? else { return Ok(Planned::Nothing) };
+        let bytes = &parsed.bytes;
+        if let Some(found) = first_of(&self.unless, parsed) {
+            return Ok(Planned::Cured(Site::of(path, bytes, found.range.start)));
+        }
+        if !self.beside.is_empty() && first_of(&self.beside, parsed).is_none() {
+            return Ok(Planned::Nothing);
+        }
+        let done = if self.expect.is_some() { self.done(parsed) } else { 0 };
+        let (dead, earlier) = (parsed.dead_code(ground.passes), ground.earlier.get(path));
+        let others = Others::of(&self.right_for, bytes, (sources, ground.passes));
+        let mut file = File { path, parsed, dead, others, earlier, own };
+        self.keep_headers(&mut file);
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        let places = self.plan_file(&file, &mut plan)?;
+        Ok(Planned::Sorted { plan, places, done })
     }
 
     /// Whether a file has to be parsed at all.
@@ -337,15 +369,18 @@ impl RewriteOp {
         let searches = self.files.globs().iter().any(|glob| glob.contains('*'));
         let holds_for =
             |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
-        let inside = ranges(&self.inside, parsed, holds_for);
-        let not_inside = ranges(&self.not_inside, parsed, holds_for);
-        let within =
-            |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
         let mut matches: Vec<(Match, &[OwnName])> = Vec::new();
         for (pattern, own) in self.find.iter().zip(own) {
             let found = pattern.find_all(parsed).into_iter().map(|found| (found, own.as_slice()));
             matches.extend(found);
         }
+        if matches.is_empty() {
+            return matches;
+        }
+        let inside = ranges(&self.inside, parsed, holds_for);
+        let not_inside = ranges(&self.not_inside, parsed, holds_for);
+        let within =
+            |found: &Match, outer: &[Range<usize>]| outer.iter().any(|outer| holds(outer, &found.range));
         matches.retain(|(found, _)| {
             (self.inside.is_empty() || within(found, &inside))
                 && !within(found, &not_inside)
@@ -370,36 +405,6 @@ impl RewriteOp {
         let language = file.parsed.language;
         Ok(removal
             .unwrap_or_else(|| Change::Edits(minimal_edits(language, bytes, found.range.clone(), &new))))
-    }
-
-    fn check_expected(
-        &self,
-        sources: &Sources,
-        found: usize,
-        done: usize,
-        cured: bool,
-    ) -> Result<(), OpError> {
-        let Some(expect) = &self.expect else { return Ok(()) };
-        let too_few = found + done < *expect.start();
-        if cured || !(too_few || found > *expect.end()) {
-            return Ok(());
-        }
-        let looked_for = self.find.first().map_or_else(String::new, |pattern| pattern.text.clone());
-        let fact = format!("{} of `{looked_for}` where {} expected", places(found), expected(expect));
-        let path = self.files.to_string();
-        let nearest = self.nearest(sources, &looked_for);
-        Err(OpError::NoAnchor(Box::new(NoAnchor { fact, path, looked_for, nearest })))
-    }
-
-    /// The line that has most in common with what was looked for.
-    fn nearest(&self, sources: &Sources, looked_for: &str) -> Option<Site> {
-        let lines = self.files.of(sources).flat_map(|(path, bytes)| {
-            let count = bytes.split(|byte| *byte == b'\n').count();
-            (1..=count).map(move |line| Site { path: path.to_string(), line, text: line_text(bytes, line) })
-        });
-        let ratio = |site: &Site| similar::TextDiff::from_chars(site.text.trim(), looked_for).ratio();
-        let close = lines.map(|site| (ratio(&site), site)).filter(|(ratio, _)| *ratio > 0.5);
-        close.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, site)| site)
     }
 
     /// What a plan of it comes to.
@@ -440,10 +445,6 @@ fn included(header: &str, plan: &OpPlan, told: Option<String>) -> Outcome {
     }
     let told = told.map_or_else(String::new, |told| format!("; {told}"));
     Outcome::AlreadySatisfied { why: format!("no file lacks `{header}`{told}") }
-}
-
-fn expected(expect: &RangeInclusive<usize>) -> String {
-    format!("{} {}", count(expect), if *expect == (1..=1) { "was" } else { "were" })
 }
 
 /// `2`, `1 to 4`, `at least 1`.

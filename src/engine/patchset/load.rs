@@ -210,7 +210,13 @@ impl At<'_> {
         text.as_ref().map(|text| self.parse(key, text)).transpose()
     }
 
+    /// What the whole text of a metavariable must match; `(?m)` makes `^` and `$` those of its lines.
     pub(super) fn regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
+        Regex::new(text).map_err(|error| self.wrong_text(key, text, error))
+    }
+
+    /// What a line of a file must match.
+    fn line_regex(self, key: &str, text: &str) -> Result<Regex, LoadError> {
         RegexBuilder::new(text).multi_line(true).build().map_err(|error| self.wrong_text(key, text, error))
     }
 
@@ -218,7 +224,7 @@ impl At<'_> {
         let one = |spec: &super::schema::RecogniseSpec| {
             Ok(Recognise {
                 file: spec.file.clone(),
-                pattern: self.regex("recognise.pattern", &spec.pattern)?,
+                pattern: self.line_regex("recognise.pattern", &spec.pattern)?,
             })
         };
         spec.recognise.iter().map(one).collect()

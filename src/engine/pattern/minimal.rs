@@ -20,6 +20,7 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
     if new.trim().is_empty() {
         return vec![removal(bytes, range)];
     }
+    let new = &with_prefixes(language, &bytes[range.clone()], new);
     if let Some(edit) = within_string(language, bytes, range.clone(), new) {
         return vec![edit];
     }
@@ -36,8 +37,7 @@ pub fn minimal_edits(language: Language, bytes: &[u8], range: Range<usize>, new:
 fn within_string(language: Language, bytes: &[u8], range: Range<usize>, new: &str) -> Option<Edit> {
     let text = bytes.get(range.clone()).filter(|_| language == Language::Python)?;
     let (old, fresh) = (content(text)?, content(new.as_bytes())?);
-    let prefix = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-    if !text[..prefix(text)].eq_ignore_ascii_case(&new.as_bytes()[..prefix(new.as_bytes())]) {
+    if !prefix(text).eq_ignore_ascii_case(prefix(new.as_bytes())) {
         return None;
     }
     let new = &new[fresh];
@@ -59,9 +59,42 @@ fn within_string(language: Language, bytes: &[u8], range: Range<usize>, new: &st
         .then(|| Edit { range: at + before..at + old.len() - after, text: text.to_vec() })
 }
 
+/// The new text, in which a literal of Python without a prefix has that of the old literal that it stands for: a pattern
+/// matches literals whatever their prefix, and `f"{x}"` without its `f` says something else. It stands for the one of the
+/// same content, else, where there are as many as before, for the one in the same place.
+fn with_prefixes(language: Language, old: &[u8], new: &str) -> String {
+    let strings = |text: &[u8]| {
+        let all = tokens(language, text, 0..text.len());
+        all.into_iter().filter(|token| content(&text[token.range.clone()]).is_some()).collect::<Vec<_>>()
+    };
+    if language != Language::Python
+        || strings(old).iter().all(|token| prefix(&old[token.range.clone()]).is_empty())
+    {
+        return new.to_string();
+    }
+    let (old_strings, new_strings) = (strings(old), strings(new.as_bytes()));
+    let mut text = new.to_string();
+    for (at, token) in new_strings.iter().enumerate().rev() {
+        let same = |other: &&Token| token.key == other.key[prefix(&other.key).len()..];
+        let beside = || old_strings.get(at).filter(|_| old_strings.len() == new_strings.len());
+        if let Some(other) = old_strings.iter().find(same).or_else(beside)
+            && prefix(&token.key).is_empty()
+        {
+            let prefix = prefix(&old[other.range.clone()]);
+            text.insert_str(token.range.start, &String::from_utf8_lossy(prefix));
+        }
+    }
+    text
+}
+
+/// The letters before the quotes of a literal.
+fn prefix(text: &[u8]) -> &[u8] {
+    &text[..text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count()]
+}
+
 /// What stands between the quotes of a literal.
 fn content(text: &[u8]) -> Option<Range<usize>> {
-    let prefix = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let prefix = prefix(text).len();
     let quote = *text.get(prefix).filter(|byte| matches!(byte, b'"' | b'\''))?;
     let length = if text[prefix..].starts_with(&[quote; 3]) && text.len() >= prefix + 6 { 3 } else { 1 };
     let range = prefix + length..text.len().checked_sub(length)?;
@@ -202,7 +235,7 @@ fn tokens(language: Language, bytes: &[u8], range: Range<usize>) -> Vec<Token> {
     while at < range.end {
         let text = &bytes[at..range.end];
         let between = comment_length(language, text).or_else(|| continuation_length(text));
-        let length = between.unwrap_or_else(|| token_length(text));
+        let length = between.unwrap_or_else(|| token_length(language, text));
         if between.is_none() && !bytes[at].is_ascii_whitespace() {
             let range = at..at + length;
             tokens.push(Token { key: key(&bytes[range.clone()]), range });
@@ -214,6 +247,9 @@ fn tokens(language: Language, bytes: &[u8], range: Range<usize>) -> Vec<Token> {
 
 /// Strings become `prefix"content`, so that their quotes do not count.
 fn key(token: &[u8]) -> Vec<u8> {
+    if let Some(content) = content(token).filter(|content| content.start > prefix(token).len() + 1) {
+        return [prefix(token), b"\"", &token[content]].concat();
+    }
     let mut key = token.to_vec();
     if let (Some(start), Some(last)) = (key.iter().position(|byte| is_quote(*byte)), key.last().copied())
         && is_quote(last)
@@ -234,8 +270,13 @@ fn is_word(byte: u8) -> bool {
 }
 
 /// The length of the token or of the one blank at the start of a text that is not empty.
-fn token_length(text: &[u8]) -> usize {
+fn token_length(language: Language, text: &[u8]) -> usize {
     let word = text.iter().take_while(|byte| is_word(**byte)).count();
+    let long = [b"\"\"\"", b"'''"].into_iter().filter(|_| language == Language::Python && word <= 2);
+    let mut ends = long.filter_map(|quotes| text[word..].strip_prefix(quotes).zip(Some(quotes)));
+    if let Some(end) = ends.find_map(|(behind, quotes)| memchr::memmem::find(behind, quotes)) {
+        return word + end + 6;
+    }
     match text.get(word) {
         Some(byte) if is_quote(*byte) && word <= 2 => word + string_length(&text[word..]),
         _ => word.max(1),
@@ -291,6 +332,26 @@ mod tests {
         let continued = "f(   \\\n  x.type(), \\\r\n  b)";
         assert_eq!(turned(continued, "f(x.scalar_type(), b)").0, continued.replace("type", "scalar_type"));
         assert_eq!(turned("f(a, \\\n  b)", "f(a)").0, "f(a)");
+    }
+
+    #[test]
+    fn literals_of_python_keep_their_prefix() {
+        let turned = |old: &str, new: &str| {
+            let mut all = Edits::new();
+            let edits = minimal_edits(Language::Python, old.as_bytes(), 0..old.len(), new);
+            edits.into_iter().for_each(|edit| all.insert(edit).expect("no overlap"));
+            String::from_utf8(all.apply(old.as_bytes())).expect("utf-8")
+        };
+        for literal in ["f'-O2 {x} 14'", "F\"\"\"-O2 {x}\n14\"\"\"", "b'-O2 14'", "rf\"\\d {x} 14\"", "u'14'"]
+        {
+            let inner = literal.trim_start_matches(char::is_alphabetic).trim_matches(['"', '\'']);
+            let new = format!("\"{}\"", inner.replace("14", "17"));
+            assert_eq!(turned(literal, &new), literal.replace("14", "17"));
+        }
+        assert_eq!(turned("f'{a}', b'14'", "\"{a}\", \"17\""), "f'{a}', b\"17\"");
+        assert_eq!(turned("f(f'{a}')", "g(\"x\", \"{a}\")"), "g(\"x\", f'{a}')");
+        assert_eq!(turned("g('{a}')", "g(f\"{a}\")"), "g(f\"{a}\")");
+        assert_eq!(turned("'a', f'{b}'", "\"a\""), "'a'");
     }
 
     #[test]

@@ -54,16 +54,6 @@ impl Condition {
         format!("${} {}", self.name, asked.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
-    /// What the text of the metavariable begins with: `cusparse` by `^cusparse(X|Y)$`.
-    pub(super) fn prefix(&self) -> Option<&str> {
-        let text = self.regex.as_ref()?.as_str().strip_prefix('^')?;
-        let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_';
-        let end = text.find(|char| !is_word(char)).unwrap_or(text.len());
-        let optional = text[end..].starts_with(['?', '*', '{']);
-        let prefix = &text[..end.saturating_sub(usize::from(optional))];
-        (!prefix.is_empty() && !has_alternatives(text)).then_some(prefix)
-    }
-
     /// Whether a match is one at all. That a name is still used is no matter of this.
     pub fn holds(&self, found: &Match, parsed: &Parsed) -> bool {
         let Some(bound) = found.bindings.get(&self.name) else { return true };
@@ -123,16 +113,6 @@ pub(super) fn uses_left(
         }
         uses = now;
     }
-}
-
-/// Whether a regular expression is one of several, outside of all brackets.
-fn has_alternatives(regex: &str) -> bool {
-    let plain = regex.replace(r"\(", "").replace(r"\)", "");
-    let mut depths = plain.chars().scan(0i32, |depth, char| {
-        *depth += i32::from(char == '(') - i32::from(char == ')');
-        Some((char, *depth))
-    });
-    depths.any(|(char, depth)| char == '|' && depth <= 0)
 }
 
 fn has_type(bound: &Bound, kind: &Regex, parsed: &Parsed) -> bool {

@@ -2,6 +2,7 @@
 
 mod condition;
 mod expect;
+mod filter;
 mod lanes;
 mod literal;
 mod path;
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 
 pub use condition::Condition;
+use filter::Needed;
 use rayon::prelude::*;
 pub use units::Headers;
 use units::Places;
@@ -121,7 +123,9 @@ impl RewriteOp {
     pub fn plan(&self, sources: &Sources, ground: Ground<'_>) -> Result<OpPlan, OpError> {
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let (mut done, mut cured, mut places) = (0, None, Places::new());
-        let files: Vec<_> = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes)).collect();
+        let needed: Vec<Needed<'_>> = self.conditions.iter().map(Needed::of).collect();
+        let files = self.files.of(sources).filter(|(_, bytes)| self.concerns(bytes, &needed));
+        let files: Vec<_> = files.collect();
         let own = if files.is_empty() { Vec::new() } else { self.own_names(sources, ground.passes) };
         let planned = files.par_iter().map(|file| self.plan_one(file.0, &own, (sources, ground)));
         let planned: Vec<_> = planned.collect();
@@ -172,12 +176,11 @@ impl RewriteOp {
     }
 
     /// Whether a file has to be parsed at all.
-    fn concerns(&self, bytes: &[u8]) -> bool {
+    fn concerns(&self, bytes: &[u8], needed: &[Needed<'_>]) -> bool {
         let counted = self.expect.iter().flat_map(|_| self.done_forms().chain(&self.unless));
-        let holds = |text: &str| memchr::memmem::find(bytes, text.as_bytes()).is_some();
         let may_match = |pattern: &Pattern| {
-            let speaking = self.conditions.iter().filter(|condition| pattern.has(&condition.name));
-            pattern.may_match(bytes) && speaking.filter_map(Condition::prefix).all(holds)
+            let mut speaking = needed.iter().filter(|needed| pattern.has(needed.name()));
+            pattern.may_match(bytes) && speaking.all(|needed| needed.may_hold(bytes))
         };
         self.find.iter().any(may_match) || counted.into_iter().any(|pattern| pattern.may_match(bytes))
     }

@@ -304,18 +304,3 @@ fn a_type_in_sight_and_a_neighbour_in_the_file_decide() {
     let alone = "void f() { g(Sum()); }\n";
     assert_eq!(rewritten(&op, alone).0, alone);
 }
-
-#[test]
-fn the_beginning_of_a_name_is_read_from_its_condition() {
-    let prefix = |regex: &str| {
-        let regex = Some(Regex::new(regex).expect(regex));
-        Condition { regex, ..condition("X") }.prefix().map(str::to_string)
-    };
-    assert_eq!(prefix("^cusparse(X|Y)$").as_deref(), Some("cusparse"));
-    assert_eq!(prefix(r"^cuda\(|x").as_deref(), None);
-    assert_eq!(prefix("^abc?d").as_deref(), Some("ab"));
-    assert_eq!(prefix(r"^ab\w+$").as_deref(), Some("ab"));
-    for none in ["^a|b", "^a(b)|^c", "cusparse", "^(a|b)", "^a?b", "(?i)^a"] {
-        assert_eq!(prefix(none), None, "{none}");
-    }
-}

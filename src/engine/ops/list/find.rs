@@ -21,6 +21,9 @@ use crate::engine::syntax::language::{
 };
 use crate::engine::toolkit::Toolkit;
 
+/// Names that PyTorch takes, and that stand for other architectures from version to version.
+const UNLISTED: [&str; 3] = ["All", "Blackwell", "Common"];
+
 /// A list of architectures as it lies in a file.
 #[derive(Debug)]
 pub struct Holder {
@@ -281,6 +284,15 @@ impl<'a> File<'a> {
                 && codes.all(|code| self.aim.toolchain.catalogue.arch(code.arch()).is_some())
         };
         !elements.is_empty() && elements.iter().all(known)
+    }
+
+    /// Whether a literal may name architectures, as `Pascal` does and `Not Set` does not.
+    pub(super) fn may_name_arches(&self, node: Node<'_>) -> bool {
+        let catalogue = self.aim.toolchain.catalogue;
+        let is_name = |word: &str| UNLISTED.contains(&word) || catalogue.named(word).is_some();
+        let text = self.parsed.text(node);
+        let mut words = text.split(|char: char| !(char.is_alphanumeric() || char == '+' || char == '.'));
+        words.any(|word| word.contains(|char: char| char.is_ascii_digit()) || is_name(word))
     }
 
     fn evaluation(&self) -> Evaluation<'_> {

@@ -23,7 +23,7 @@ impl File<'_> {
                 Origin::Literal { node, .. } if self.names_arches(node) => {
                     found.push(self.bare(node, Reader::Torch));
                 }
-                Origin::Literal { node, .. } if !self.bare_elements(node).is_empty() => {
+                Origin::Literal { node, .. } if self.may_name_arches(node) => {
                     let text = self.parsed.text(node);
                     found.reported.push(format!("line {line}: {text} is no plain list of architectures"));
                 }

@@ -234,7 +234,7 @@ pub fn find_at<'a>(
     bound.notes.extend(unnamed);
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
-        bound.notes.extend(unknown::notes(&target, upstream, &upstreams));
+        bound.notes.extend(unknown::notes(&target, upstream, &upstreams)?);
         let label = &target.label;
         let nothing = "no .cu file, and no file that names nvcc or CUDA's API";
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
@@ -282,7 +282,7 @@ fn skipped_note(bound: &Bound<'_>, paths: &[String]) -> Option<String> {
 }
 
 /// The first of some names, and how many more there are.
-fn named(names: &[String]) -> Option<String> {
+pub fn named(names: &[String]) -> Option<String> {
     const MOST: usize = 8;
     let first = &names[..names.len().min(MOST)];
     let more = names.len() - first.len();

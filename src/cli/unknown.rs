@@ -5,18 +5,35 @@ use std::path::Path;
 use super::compiling::{By, Compiling, compiling};
 use super::failure::Failure;
 use super::next::quoted;
-use super::planned::Planned;
+use super::planned::{Planned, named};
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
 use crate::engine::arch::{Code, Variant};
+use crate::engine::ops::files::is_foreign;
 use crate::engine::patchset::Upstream;
 use crate::engine::source::Sources;
 use crate::engine::tag::Tag;
 
-/// How it is patched, and the known upstreams that it holds.
-pub fn notes(target: &Target, set: &Upstream, known: &[UpstreamInfo]) -> Vec<String> {
+/// How it is patched, the known upstreams that it holds, and what of it is not patched from here.
+pub fn notes(target: &Target, set: &Upstream, known: &[UpstreamInfo]) -> Result<Vec<String>, Failure> {
     let how = format!("no known upstream: patched as {}", set.id);
-    std::iter::once(how).chain(known.iter().flat_map(|upstream| vendored(target, upstream))).collect()
+    let held = known.iter().flat_map(|upstream| vendored(target, upstream));
+    Ok(std::iter::once(how).chain(held).chain(submodules(target)?).collect())
+}
+
+/// The submodules that may be extensions: well-known libraries are none.
+fn submodules(target: &Target) -> Result<Option<String>, Failure> {
+    let is_library = |path: &String| is_foreign(path.rsplit('/').next().unwrap_or(path));
+    let all: Vec<String> = target.submodules()?.into_iter().filter(|path| !is_library(path)).collect();
+    let patched = "patched by itself: give mambapatch its folder";
+    Ok(match all.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} is a git submodule, which is {patched}")),
+        several => {
+            let names = named(several).unwrap_or_default();
+            Some(format!("git submodules, each of which is {patched}: {names}"))
+        }
+    })
 }
 
 /// Whether anything in a tree is CUDA at all.

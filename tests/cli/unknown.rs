@@ -54,6 +54,27 @@ fn a_checkout_gets_a_branch_with_a_commit_a_patch() {
 }
 
 #[test]
+fn submodules_that_may_be_extensions_are_named() {
+    let world = World::bare();
+    for one in ["ext", "pybind11"] {
+        plain(&world, &format!("work/{one}"));
+        world.checkout(&format!("work/{one}"), &[]);
+    }
+    world.checkout("work/paper", &[("train.py", b"import ext\n")]);
+    for one in ["ext", "pybind11"] {
+        let folder = format!("submodules/{one}");
+        let add =
+            ["-c", "protocol.file.allow=always", "submodule", "add", "-q", &format!("../{one}"), &folder];
+        world.git("work/paper", &add);
+    }
+    world.git("work/paper", &["commit", "-qam", "submodules"]);
+    let apply = ["apply", "./paper", "--torch", "2.11"];
+    let note = "submodules/ext is a git submodule, which is patched by itself: give mambapatch its folder";
+    world.run(&apply).exits(0).says(&[note, "there is no CUDA extension"]).omits(&["pybind11"]);
+    world.run(&["apply", "./paper/submodules/ext", "--torch", "2.11", "--dry-run"]).says(&["TORCH_CHECK"]);
+}
+
+#[test]
 fn a_folder_of_a_repository_is_patched_alone() {
     let world = World::bare();
     plain(&world, "work/research/lib/ext");

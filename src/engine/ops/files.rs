@@ -146,7 +146,8 @@ fn foreign(path: &str) -> Option<&str> {
     folder.or_else(|| is_hipified(path).then_some(path))
 }
 
-fn is_foreign(folder: &str) -> bool {
+/// Whether a folder of this name holds the code of others, or code for HIP.
+pub fn is_foreign(folder: &str) -> bool {
     let is = |name: &&str| folder.eq_ignore_ascii_case(name);
     let version = |rest: &str| {
         let number = rest.trim_start_matches(['-', '_', 'v', 'V']);

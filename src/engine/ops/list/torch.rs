@@ -9,7 +9,7 @@ use super::{InFile, Reader};
 use crate::engine::arch::{Code, parse_codes};
 use crate::engine::pattern::Match;
 use crate::engine::source::line_of;
-use crate::engine::syntax::language::{descendants, descendants_holding};
+use crate::engine::syntax::language::{Parsed, descendants, descendants_holding};
 
 /// What stands before the value on a command line.
 const GIVEN: &str = "TORCH_CUDA_ARCH_LIST=";
@@ -53,7 +53,7 @@ impl File<'_> {
         let strings =
             descendants_holding(self.parsed.root(), &offsets).filter(|node| node.kind() == "string");
         let told = |node: Node<'_>| {
-            let is_text = node.parent().is_some_and(|parent| parent.kind() == "expression_statement");
+            let is_text = self.parsed.is_bare_string(&node.byte_range()) || is_description(node, self.parsed);
             let codes = given(&self.parsed.text(node));
             let is_right = codes.is_empty() || self.are_right(&codes);
             let line = line_of(&self.parsed.bytes, node.start_byte());
@@ -62,6 +62,13 @@ impl File<'_> {
         };
         strings.filter_map(told).collect()
     }
+}
+
+/// Whether a string is what a package index shows: `"long_description": "..."`, `long_description="..."`.
+fn is_description(node: Node<'_>, parsed: &Parsed) -> bool {
+    let field = |name| node.parent().and_then(|parent| parent.child_by_field_name(name));
+    let name = field("key").or_else(|| field("name")).or_else(|| field("left"));
+    name.is_some_and(|name| parsed.text(name).to_ascii_lowercase().contains("description"))
 }
 
 /// Whether a value is no constant, such as None.

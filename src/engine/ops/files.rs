@@ -44,7 +44,7 @@ const THIRD_PARTY: [&str; 12] = [
 ];
 
 /// Libraries that are found in the trees of others: by the name of their folder, with or without a version.
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "cutlass",
     "composable_kernel",
     "cub",
@@ -52,6 +52,7 @@ const LIBRARIES: [&str; 14] = [
     "libcudacxx",
     "cccl",
     "moderngpu",
+    "boost",
     "eigen",
     "eigen3",
     "ceres",

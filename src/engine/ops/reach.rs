@@ -98,6 +98,18 @@ impl<'s> Reach<'s> {
         lacking
     }
 
+    /// The files in whose units one of these headers is read.
+    pub fn reading_one(&self, is_it: impl Fn(&str) -> bool) -> BTreeSet<&'s str> {
+        let mut reading = BTreeSet::new();
+        for path in self.files.keys() {
+            let read = self.read_by(std::iter::once(*path));
+            if read.iter().flat_map(|path| self.lines(path)).any(|line| is_it(line.header)) {
+                reading.extend(read);
+            }
+        }
+        reading
+    }
+
     /// All that some files read of the tree, and they themselves.
     fn read_by(&self, files: impl Iterator<Item = &'s str>) -> BTreeSet<&'s str> {
         let mut open: Vec<&str> = files.collect();
@@ -365,6 +377,21 @@ mod tests {
         assert_eq!(lacking(&python), ["objc/a.h"]);
         let objective = [header, ("b.cpp", ""), ("c.mm", "#include \"a.h\"\n")];
         assert!(lacking(&objective).is_empty());
+    }
+
+    #[test]
+    fn all_files_of_a_unit_read_what_one_of_them_includes() {
+        let files = [
+            ("a.cu", "#include <h/x.h>\n#include \"b.h\"\n"),
+            ("b.h", ""),
+            ("c.cu", "#include \"d.h\"\n#include \"b.h\""),
+            ("d.h", "#include <other>\n"),
+        ];
+        let sources: Sources = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        let reach = Reach::of(&sources, &Passes::unknown());
+        let reading = reach.reading_one(|header| header.starts_with("h/"));
+        assert_eq!(reading.into_iter().collect::<Vec<_>>(), ["a.cu", "b.h"]);
+        assert_eq!(reach.reading_one(|header| header == "other").len(), 3);
     }
 
     #[test]

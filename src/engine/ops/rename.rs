@@ -10,6 +10,8 @@ use rayon::prelude::*;
 
 use super::files::Files;
 use super::own::{self, OwnName};
+use super::reach::Reach;
+use super::rewrite::Headers;
 use super::right_for::{Others, Otherwise, RightFor};
 use super::{Left, OpError, OpPlan, Outcome, Site};
 use crate::engine::edit::{Edit, Edits};
@@ -36,6 +38,8 @@ pub struct RenameOp {
     pub otherwise: Option<Otherwise<String>>,
     /// A tree with a match of one of these brings the name from elsewhere.
     pub unless: Vec<Pattern>,
+    /// The headers that the name comes from; none: wherever it stands, it is meant.
+    pub brought_by: Headers,
 }
 
 /// A file that holds the name.
@@ -55,7 +59,15 @@ impl RenameOp {
             .clone()
             .assuming(&self.from, Macro::Undefined)
             .assuming(&self.to, Macro::Defined(Number::ANY));
-        let counted = self.counted(sources, &passes);
+        let mut counted = self.counted(sources, &passes);
+        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
+        if !counted.is_empty() && !self.brought_by.globs().is_empty() {
+            let reading = Reach::of(sources, &passes).reading_one(|header| self.brought_by.contains(header));
+            let (meant, others) = counted.into_iter().partition(|file| reading.contains(file.path));
+            let others: Vec<Counted<'_>> = others;
+            plan.left = self.left_alone(String::new(), NOT_READ, &others).left;
+            counted = meant;
+        }
         let own = self.own_definitions(&counted);
         if let Some(own) = own.iter().find(|own| own.is_everywhere()) {
             let mut plan = self.left_alone(own.to_string(), OWN, &counted);
@@ -66,7 +78,6 @@ impl RenameOp {
             let why = format!("{} line {} brings `{}` from elsewhere", site.path, site.line, self.from);
             return Ok(self.left_alone(why, "brought from elsewhere", &counted));
         }
-        let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let unused = unused_choices(sources, &counted);
         let stays = Stays { own, unused };
         for file in counted.iter().filter(|file| self.files.contains(file.path)) {
@@ -117,12 +128,14 @@ impl RenameOp {
         let unless = self.unless.iter().map(|pattern| ("unless", pattern.text.clone()));
         let names = [("from", self.from.clone()), ("to", self.to.clone())];
         let otherwise = self.otherwise.iter().map(|otherwise| ("otherwise", otherwise.text.clone()));
+        let brought_by = self.brought_by.globs().iter().map(|glob| ("brought-by", glob.clone()));
         names
             .into_iter()
             .chain(include)
             .chain(self.right_for.parts())
             .chain(otherwise)
             .chain(unless)
+            .chain(brought_by)
             .collect()
     }
 
@@ -283,6 +296,7 @@ fn unused_choices<'a>(sources: &Sources, counted: &'a [Counted<'_>]) -> BTreeSet
 }
 
 const OWN: &str = "the tree's own name";
+const NOT_READ: &str = "no header that brings it is read there";
 
 /// What of a tree keeps single places as they are.
 struct Stays<'a> {

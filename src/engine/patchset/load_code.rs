@@ -4,7 +4,7 @@ use super::fault::{At, LoadError};
 use super::schema::{OtherwiseSpec, RenameSpec, RewriteSpec, RightForSpec, WhereSpec};
 use crate::engine::ops::Op;
 use crate::engine::ops::rename::RenameOp;
-use crate::engine::ops::rewrite::{Condition, Replacement, RewriteOp};
+use crate::engine::ops::rewrite::{Condition, Headers, Replacement, RewriteOp};
 use crate::engine::ops::right_for::{Otherwise, RightFor};
 use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::syntax::Language;
@@ -18,6 +18,8 @@ impl At<'_> {
         let files = self.files(globs)?;
         let include = self.include(Language::Cpp, &spec.include)?;
         let unless = self.patterns("unless", Language::Cpp, &spec.unless)?;
+        let brought_by =
+            Headers::new(&spec.brought_by).map_err(|error| self.wrong_glob("brought-by", &error))?;
         let right_for = self.right_for(&spec.right_for, &spec.otherwise)?;
         let otherwise = spec.otherwise.as_ref().map(|spec| {
             let include = self.include(Language::Cpp, &spec.include)?;
@@ -25,7 +27,7 @@ impl At<'_> {
         });
         let otherwise = otherwise.transpose()?;
         let (from, to) = (spec.from.clone(), spec.to.clone());
-        Ok(Op::Rename(RenameOp { files, from, to, include, right_for, otherwise, unless }))
+        Ok(Op::Rename(RenameOp { files, from, to, include, right_for, otherwise, unless, brought_by }))
     }
 
     pub(super) fn rewrite(self, spec: &RewriteSpec, all: &[String]) -> Result<Op, LoadError> {

@@ -281,6 +281,9 @@ pub struct RenameSpec {
     /// A tree that has one of these brings the name from elsewhere.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// The headers that the old name comes from; else wherever it stands.
+    #[serde(default)]
+    pub brought_by: Vec<String>,
 }
 
 /// `right-for`

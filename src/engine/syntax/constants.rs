@@ -152,7 +152,9 @@ mod tests {
 
     #[test]
     fn a_flag_for_hip_is_not_given_unless_the_tree_defines_it() {
-        assert!(is_dead(&[], "#ifdef MMCV_WITH_HIP\nx\n#endif\n"));
+        for flag in ["MMCV_WITH_HIP", "IS_ROCM", "HIP_DIFF"] {
+            assert!(is_dead(&[], &format!("#ifdef {flag}\nx\n#endif\n")), "{flag}");
+        }
         assert!(!is_dead(&[], "#ifdef NO_HIP\nx\n#endif\n"));
         let dead = "#ifdef __HIPCC__\n#define WITH_HIP\n#endif\n";
         assert!(is_dead(&[("a.h", dead)], "#ifdef WITH_HIP\nx\n#endif\n"));

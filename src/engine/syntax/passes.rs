@@ -225,7 +225,8 @@ fn is_of_hip(name: &[u8]) -> bool {
 
 /// Macros that a build for HIP gets by `-D`: `WITH_HIP`, `MMCV_WITH_HIP`.
 fn is_flag_for_hip(name: &[u8]) -> bool {
-    let ends = [&b"WITH_HIP"[..], b"WITH_ROCM", b"USE_HIP", b"BUILD_HIP", b"BUILD_ROCM"];
+    let ends =
+        [&b"WITH_HIP"[..], b"WITH_ROCM", b"USE_HIP", b"BUILD_HIP", b"BUILD_ROCM", b"IS_ROCM", b"HIP_DIFF"];
     ends.iter().any(|end| name.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"_")))
 }
 

@@ -3,6 +3,7 @@
 
 use tree_sitter::Node;
 
+use super::guard::GuardForm;
 use super::reach::begun_again;
 use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
@@ -14,7 +15,9 @@ use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of};
-use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
+use crate::engine::syntax::language::{
+    Parsed, ancestors, descendants, descendants_holding, significant_children,
+};
 use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
 
@@ -132,7 +135,9 @@ impl AnyGencodeOp {
             &entries,
             (guard(first).as_ref(), guard(last).as_ref()),
         )?;
-        Ok(GencodeOp { any: true, ..op })
+        let before = style.map_or_else(String::new, |style| style.before);
+        let behind = |form: Option<GuardForm>| form.map(|form| form.behind(&before));
+        Ok(GencodeOp { any: true, from: behind(op.from), until: behind(op.until), ..op })
     }
 
     /// The lists of a file, in the order of their first entries.
@@ -206,10 +211,11 @@ fn is_on_request(offset: usize, parsed: &Parsed) -> bool {
     conditions.into_iter().any(|condition| descendants(condition).any(|inner| asks_for_arch(inner, parsed)))
 }
 
-/// How a file compares the toolkit with a version: `bare_metal_version`, `Version`.
+/// How a file compares the toolkit with a version: `bare_metal_version`, `Version`, and what must hold before.
 struct GuardStyle {
     toolkit: String,
     version: String,
+    before: String,
 }
 
 impl GuardStyle {
@@ -233,29 +239,112 @@ fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
         let function = right.child_by_field_name("function").filter(|_| right.kind() == "call")?;
         let string = right.child_by_field_name("arguments")?.named_child(0)?;
         let whole = versions::subject(left, parsed).filter(|it| it.whose == Whose::Toolkit && it.is_whole());
-        let compares = whole.is_some();
-        let reads = string.kind() == "string" && versions::version(right, parsed).is_some();
-        (compares && reads && is_known_at(left, place, parsed))
-            .then(|| GuardStyle { toolkit: parsed.text(left), version: parsed.text(function) })
+        whole.filter(|_| string.kind() == "string" && versions::version(right, parsed).is_some())?;
+        let before = known_if(left, place, parsed)?;
+        Some(GuardStyle { toolkit: parsed.text(left), version: parsed.text(function), before })
     });
     styles.next()
 }
 
-/// Whether a name has its value at a place: it is assigned before it, or a parameter, in a function around it or in the
-/// file itself.
-fn is_known_at(name: Node<'_>, place: usize, parsed: &Parsed) -> bool {
+/// What must be asked before a name has its value at a place, with `and`: nothing where it is assigned before it, or a
+/// parameter, in a function around it or in the file itself; a condition where it is assigned under that alone.
+fn known_if(name: Node<'_>, place: usize, parsed: &Parsed) -> Option<String> {
     if name.kind() != "identifier" {
-        return true;
+        return Some(String::new());
     }
     let text = parsed.text(name);
     let is_it = |node: Node<'_>| descendants(node).any(|inner| parsed.text(inner) == text);
     let offsets = parsed.offsets_of(&text);
-    let mut defined = descendants_holding(parsed.root(), &offsets).filter(|node| {
+    let defined = descendants_holding(parsed.root(), &offsets).filter(|node| {
         let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
         left.is_some_and(is_it) || (node.kind() == "parameters" && is_it(*node))
     });
-    defined.any(|node| {
-        let scope = ancestors(node).find(|outer| outer.kind() == "function_definition");
+    let in_sight = defined.filter(|node| {
+        let scope = ancestors(*node).find(|outer| outer.kind() == "function_definition");
         node.end_byte() <= place && scope.is_none_or(|scope| scope.byte_range().contains(&place))
-    })
+    });
+    let asked: Vec<Vec<Node<'_>>> = in_sight.map(|node| branches_without(node, place)).collect();
+    let is_each_branch = asked.iter().enumerate().any(|(at, one)| {
+        let others = &asked[..at];
+        others.iter().any(|other| whole_if(other) == whole_if(one) && other.last() != one.last())
+    });
+    let always = is_each_branch || asked.iter().any(Vec::is_empty);
+    if always { Some(String::new()) } else { before(asked.last()?, parsed) }
+}
+
+/// The `if` that the outermost of some branches belongs to.
+fn whole_if<'t>(branches: &[Node<'t>]) -> Option<Node<'t>> {
+    ancestors(*branches.last()?).find(|outer| outer.kind() == "if_statement")
+}
+
+/// The branches of `if`s around a node that are not around a place too.
+fn branches_without(node: Node<'_>, place: usize) -> Vec<Node<'_>> {
+    let is_branch = |outer: &Node<'_>| {
+        let kinds = ["if_statement", "elif_clause", "else_clause"];
+        outer.kind() == "block" && outer.parent().is_some_and(|parent| kinds.contains(&parent.kind()))
+    };
+    ancestors(node).filter(is_branch).filter(|branch| !branch.byte_range().contains(&place)).collect()
+}
+
+/// `COND and `, where this branch is all of one `if`, whose condition stands on one line; nothing has to be asked where
+/// the other branch leaves the program.
+fn before(branches: &[Node<'_>], parsed: &Parsed) -> Option<String> {
+    let [branch] = branches else { return None };
+    let statement = branch.parent().filter(|parent| parent.kind() == "if_statement")?;
+    let others =
+        significant_children(statement).into_iter().filter(|child| child.kind().ends_with("_clause"));
+    let others: Vec<Node<'_>> = others.collect();
+    if !others.is_empty() {
+        let leaves = |clause: &Node<'_>| {
+            descendants(*clause).any(|node| node.kind() == "raise_statement" || parsed.text(node) == "exit")
+        };
+        return others.iter().all(leaves).then(String::new);
+    }
+    let condition = statement.child_by_field_name("condition")?;
+    let text = parsed.text(condition);
+    let text = match condition.kind() {
+        "comparison_operator"
+        | "identifier"
+        | "attribute"
+        | "call"
+        | "not_operator"
+        | "parenthesized_expression" => text,
+        _ => format!("({text})"),
+    };
+    (!text.contains('\n')).then(|| format!("{text} and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::syntax::Language;
+
+    /// What must be asked before `v` is read in the last line.
+    fn asked(text: &str) -> Option<String> {
+        let text = format!("{text}\nv >= Version(\"1\")\n");
+        let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("python");
+        let place = text.rfind("v >=").expect("place");
+        let name = parsed.root().named_descendant_for_byte_range(place, place).expect("name");
+        known_if(name, place, &parsed)
+    }
+
+    #[test]
+    fn a_guard_asks_first_whether_its_name_has_a_value() {
+        let plain = Some(String::new());
+        assert_eq!(asked("v = get()"), plain);
+        assert_eq!(asked("w = get()"), None);
+        assert_eq!(asked("if H is not None:\n    _, v = get()"), Some("H is not None and ".to_string()));
+        assert_eq!(asked("if a or b:\n    v = get()"), Some("(a or b) and ".to_string()));
+        assert_eq!(asked("if a:\n    v = get()\nelse:\n    v = None"), plain);
+        assert_eq!(asked("if a:\n    v = get()\nelse:\n    raise OSError"), plain);
+        assert_eq!(asked("if a:\n    v = get()\nelif b:\n    print()"), None);
+        assert_eq!(asked("if a:\n    if b:\n        v = get()"), None);
+        assert_eq!(asked("if a:\n    v = get()\nif b:\n    v = get()"), Some("b and ".to_string()));
+        assert_eq!(asked("def f():\n    v = get()"), None);
+        let within = "if a:\n    v = get()\n    v >= Version(\"1\")\n";
+        let parsed = Parsed::new(Language::Python, within.as_bytes().into()).expect("python");
+        let place = within.rfind("v >=").expect("place");
+        let name = parsed.root().named_descendant_for_byte_range(place, place).expect("name");
+        assert_eq!(known_if(name, place, &parsed), plain);
+    }
 }

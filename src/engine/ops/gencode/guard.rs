@@ -26,6 +26,11 @@ impl GuardForm {
         Some(Self { template: Template::new(&pattern.text), subject, version, name })
     }
 
+    /// The same, which asks something else first: `CUDA_HOME is not None and `.
+    pub fn behind(self, before: &str) -> Self {
+        Self { template: Template::new(&format!("{before}{}", self.template)), ..self }
+    }
+
     /// As it was written.
     pub fn text(&self) -> String {
         self.template.to_string()
@@ -55,6 +60,9 @@ pub struct Bounds {
     /// The first that refuses it.
     pub gone: Option<Toolkit>,
 }
+
+/// Where PyTorch found the toolkit; None without one.
+const TOOLKIT_HOME: &str = "CUDA_HOME";
 
 /// Evaluates the conditions of one file.
 #[derive(Debug, Clone, Copy)]
@@ -177,6 +185,9 @@ impl Evaluation<'_> {
             };
         }
         let World::Cuda(toolkit) = world else { return Truth::Maybe };
+        if self.any && right.kind() == "none" && self.parsed.text(left) == TOOLKIT_HOME {
+            return Truth::of(operator == "is not" || operator == "!=");
+        }
         let ordering = match self.subject(left, toolkit).zip(self.version(right)) {
             Some((have, wanted)) => versions::compare(&have, &wanted),
             None => match self.version(left).zip(self.subject(right, toolkit)) {
@@ -422,7 +433,7 @@ mod tests {
             "torch_version >= Version('2.0')",
             "sys.version_info.major >= 3",
             "cudnn_version >= 8000",
-            "CUDA_HOME is not None",
+            "ROOT is not None",
             "torch.__version__.startswith('2')",
             "name.startswith('11')",
             "gcc_major > 9",
@@ -430,6 +441,10 @@ mod tests {
         ] {
             assert_eq!(under(condition), "???", "{condition}");
         }
+        assert_eq!(
+            (under("CUDA_HOME is not None"), under("CUDA_HOME is None")),
+            ("YYY".into(), "nnn".into())
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::engine::catalogue::Catalogue;
 use crate::engine::environment::Environment;
+use crate::engine::ops::rewrite::Headers;
 
 const NAMES: [(&str, &str); 4] = [
     ("AT_CHECK", "TORCH_CHECK"),
@@ -14,7 +15,8 @@ fn op(from: &str) -> RenameOp {
     let files = Files::new(&["**/*.cpp".to_string(), "**/*.cu".to_string()]).expect("globs");
     let (from, to) = (from.to_string(), to.to_string());
     let (include, unless, right_for) = (Vec::new(), Vec::new(), RightFor::default());
-    RenameOp { files, from, to, include, right_for, otherwise: None, unless }
+    let brought_by = Headers::default();
+    RenameOp { files, from, to, include, right_for, otherwise: None, unless, brought_by }
 }
 
 /// The files after the op, in the order of their paths, and what it found.

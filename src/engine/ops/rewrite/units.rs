@@ -41,7 +41,8 @@ impl Headers {
         &self.globs
     }
 
-    fn contains(&self, header: &str) -> bool {
+    /// Whether a header, as an include names it, is among them.
+    pub fn contains(&self, header: &str) -> bool {
         self.some.is_match(header) && !self.others.is_match(header)
     }
 }

@@ -50,6 +50,21 @@ impl OwnName {
     }
 }
 
+/// The file of the tree that an include at a place means, if it is one: beside the file; where the include names a folder,
+/// also by the end of its path.
+pub fn header<'s>(sources: &'s Sources, path: &str, at: usize) -> Option<&'s str> {
+    let include = sources.includes(path).iter().find(|include| (include.start..include.end).contains(&at))?;
+    let name = std::str::from_utf8(&include.path).ok()?;
+    let folder = |path: &str| path.rsplit_once('/').map_or(0, |(folder, _)| folder.len() + 1);
+    let beside = |other: &str| !include.system && other.get(folder(path)..) == Some(name);
+    let ends = |other: &str| {
+        name.contains('/')
+            && other.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let mut others = sources.paths().filter(|other| *other != path);
+    others.find(|other| ends(other) || (other.starts_with(&path[..folder(path)]) && beside(other)))
+}
+
 /// Where the C++ files of a tree define a name, but for branches that are never taken.
 pub fn definitions(sources: &Sources, name: &str, passes: &Passes) -> Vec<OwnName> {
     let parsed = Name::new(name);
@@ -77,4 +92,32 @@ pub fn is_unused_choice(sources: &Sources, name: &str) -> bool {
         occurrences.map(|found| found.place).partition(|place| matches!(place, Place::Definition("macro")));
     let is_use = |place: &Place| !place.is_text() && !matches!(place, Place::Condition | Place::Directive);
     defined.len() > 1 && !others.iter().any(is_use)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_include_may_mean_a_file_of_the_tree() {
+        let meant = |path: &str, include: &str, other: &str| {
+            let sources: Sources = [(path, include.as_bytes()), (other, b"")].into_iter().collect();
+            header(&sources, path, 0).map(str::to_string)
+        };
+        for (path, include, other) in [
+            ("a/b.cu", "#include \"h.h\"\n", "a/h.h"),
+            ("b.cu", "#include \"h.h\"\n", "h.h"),
+            ("a/b.cu", "#include <THC/h.h>\n", "shims/THC/h.h"),
+            ("a/b.cu", "#include \"THC/h.h\"\n", "THC/h.h"),
+        ] {
+            assert_eq!(meant(path, include, other).as_deref(), Some(other), "{path} {include}");
+        }
+        for (path, include, other) in [
+            ("a/b.cu", "#include \"h.h\"\n", "c/h.h"),
+            ("a/b.cu", "#include <h.h>\n", "a/h.h"),
+            ("a/b.cu", "#include <THC/h.h>\n", "MyTHC/h.h"),
+        ] {
+            assert_eq!(meant(path, include, other), None, "{path} {include}");
+        }
+    }
 }

@@ -95,6 +95,7 @@ struct File<'a> {
     others: Others,
     earlier: Option<&'a Edits>,
     own: &'a [Vec<OwnName>],
+    sources: &'a Sources,
 }
 
 /// What an op does to a file.
@@ -168,7 +169,7 @@ impl RewriteOp {
         let done = if self.expect.is_some() { self.done(parsed) } else { 0 };
         let (dead, earlier) = (parsed.dead_code(ground.passes), ground.earlier.get(path));
         let others = Others::of(&self.right_for, bytes, (sources, ground.passes));
-        let mut file = File { path, parsed, dead, others, earlier, own };
+        let mut file = File { path, parsed, dead, others, earlier, own, sources };
         self.keep_headers(&mut file);
         let mut plan = OpPlan::of(Outcome::AlreadySatisfied { why: String::new() });
         let places = self.plan_file(&file, &mut plan)?;
@@ -277,6 +278,11 @@ impl RewriteOp {
         if file.dead.holds(found.range.start) {
             return Ok(Some(("code that is never taken".to_string(), false)));
         }
+        if self.searches()
+            && let Some(own) = own::header(file.sources, file.path, found.range.start)
+        {
+            return Ok(Some((format!("{own} of the tree is meant"), false)));
+        }
         let is_meant = |own: &&OwnName| own.is_meant(&file.parsed.bytes, found.range.start);
         if let Some(own) = own.iter().find(is_meant) {
             return Ok(Some((own.to_string(), false)));
@@ -366,10 +372,13 @@ impl RewriteOp {
             .collect()
     }
 
+    /// Whether it looks for its files: one that names them knows their docstrings, and what they include.
+    fn searches(&self) -> bool {
+        self.files.globs().iter().any(|glob| glob.contains('*'))
+    }
+
     /// The places that are left, outer ones first, each with what the tree defines itself of its names.
     fn matches<'o>(&self, parsed: &Parsed, own: &'o [Vec<OwnName>]) -> Vec<(Match, &'o [OwnName])> {
-        // An op that names its file knows the docstrings in it.
-        let searches = self.files.globs().iter().any(|glob| glob.contains('*'));
         let holds_for =
             |found: &Match| self.conditions.iter().all(|condition| condition.holds(found, parsed));
         let mut matches: Vec<(Match, &[OwnName])> = Vec::new();
@@ -389,7 +398,7 @@ impl RewriteOp {
                 && !within(found, &not_inside)
                 && holds_for(found)
                 && (!self.behind_exit || lanes::is_behind_exit(&found.range, parsed))
-                && !(searches && parsed.is_bare_string(&found.range))
+                && !(self.searches() && parsed.is_bare_string(&found.range))
         });
         matches.sort_by_key(|(found, _)| (found.range.start, std::cmp::Reverse(found.range.end)));
         let same = |one: &Match, other: &Match| self.replace.is_none() || one.bindings == other.bindings;

@@ -19,7 +19,8 @@ use std::sync::{Arc, OnceLock};
 use super::include::conditions_around;
 use crate::engine::source::Sources;
 use crate::engine::syntax::branches::directives;
-use crate::engine::syntax::includes::{Condition, Include};
+use crate::engine::syntax::includes::{Condition, Include, is_always_taken};
+use crate::engine::syntax::passes::{Macro, Number};
 use crate::engine::syntax::{DeadCode, Language, Passes};
 
 /// Which files of a tree include which.
@@ -58,6 +59,8 @@ struct Line<'s> {
     header: &'s str,
     /// The file of the tree that it is.
     to: Option<&'s str>,
+    /// The conditions around it that may not hold.
+    conditions: Vec<&'s Condition>,
 }
 
 /// The paths of a tree by their last part.
@@ -226,8 +229,8 @@ struct Need {
 
 impl Need {
     /// Whether an include of the same file is there wherever it is needed.
-    fn is_covered(&self, include: &Include) -> bool {
-        include.conditions.iter().all(|condition| self.around.contains(condition))
+    fn is_covered(&self, line: &Line<'_>) -> bool {
+        line.conditions.iter().all(|condition| self.around.contains(condition))
     }
 }
 
@@ -262,12 +265,12 @@ impl<'s, B: Fn(&str) -> bool> Search<'_, 's, B> {
     fn includes(&self, path: &str) -> bool {
         let Some(need) = self.needs.get(path) else { return false };
         let mut lines = self.reach.lines(path).iter();
-        lines.any(|line| line.header == self.header && need.is_covered(line.include))
+        lines.any(|line| line.header == self.header && need.is_covered(line))
     }
 
     fn brought(&self, path: &str, line: &Line<'_>) -> bool {
         let brings = line.header == self.header || (self.brings)(line.header);
-        brings && self.needs.get(path).is_none_or(|need| need.is_covered(line.include))
+        brings && self.needs.get(path).is_none_or(|need| need.is_covered(line))
     }
 }
 
@@ -277,13 +280,22 @@ fn lines<'s>(sources: &'s Sources, path: &str, (names, passes): (&ByName<'s>, &P
     let bytes = sources.get(path).filter(|_| includes.iter().any(|include| !include.conditions.is_empty()));
     let dead = bytes.map(|bytes| DeadCode::of(bytes, passes)).unwrap_or_default();
     let taken = includes.iter().filter(|include| !dead.holds(include.start));
+    let passes = unix(passes);
     let line = |include: &'s Include| {
         let header = std::str::from_utf8(&include.path).ok()?;
         let beside = || names.get(split(header).1)?.iter().find(|to| **to == joined(split(path).0, header));
         let to = if include.system { None } else { beside().copied() };
-        Some(Line { include, header, to: to.or_else(|| nearest(names, path, header)) })
+        let conditions = include.conditions.iter().filter(|one| !is_always_taken(one, &passes)).collect();
+        Some(Line { include, header, to: to.or_else(|| nearest(names, path, header)), conditions })
     };
     taken.filter_map(line).collect()
+}
+
+/// What a compiler for C++ knows that is not Microsoft's.
+fn unix(passes: &Passes) -> Passes {
+    const OTHERS: [&str; 5] = ["_MSC_VER", "_WIN32", "WIN32", "_WIN64", "__APPLE__"];
+    let known = passes.clone().assuming("__cplusplus", Macro::Defined(Number::ANY));
+    OTHERS.iter().fold(known, |known, name| known.assuming(name, Macro::Undefined))
 }
 
 /// The file whose path ends with a name: of several, one that shares most folders with the file that includes it.
@@ -434,6 +446,16 @@ mod tests {
             lacking(&[("a.cu", &format!("{half}#ifdef X\nvoid f() {{ need(); }}\n#endif\n"))]).is_empty()
         );
         assert!(lacking(&[("a.cu", "#include \"b.h\"\nvoid f() { need(); }\n"), ("b.h", half)]).is_empty());
+        for always in [
+            "#ifdef __cplusplus\n#include <h>\n#else\n#include <h.h>\n#endif\n",
+            "#if defined(_MSC_VER) && _MSC_VER < 1600\nint x;\n#else\n#include <h>\n#endif\n",
+            "#ifdef _WIN32\n#elif !defined(__APPLE__)\n#include <h>\n#endif\n",
+        ] {
+            assert!(
+                lacking(&[("a.cu", &format!("{always}void f() {{ need(); }}\n"))]).is_empty(),
+                "{always}"
+            );
+        }
         let dead = "#if 0\n#include <h>\n#include \"b.h\"\n#endif\nvoid f() { need(); }\n";
         assert_eq!(lacking(&[("a.cu", dead), ("b.h", "#include <h>\n")]), ["a.cu"]);
     }

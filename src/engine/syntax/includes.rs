@@ -1,11 +1,28 @@
 //! The includes of a C++ file, each with the conditions around it.
 
+use super::branches::DeadCode;
 use super::lexed::{Lexed, Read};
+use super::passes::Passes;
 use super::style;
 use super::tokens::Kind;
 
-/// A branch of an `#if`: its directives up to it.
+/// A branch of an `#if`: its directives up to it, a line each.
 pub type Condition = Vec<u8>;
+
+/// Whether the preprocessor takes a branch whatever else is chosen: every other one is dead.
+pub fn is_always_taken(condition: &Condition, passes: &Passes) -> bool {
+    const OTHER: &[u8] = b"\nother\n";
+    let lines: Vec<&[u8]> = condition.split(|byte| *byte == b'\n').collect();
+    let Some((last, before)) = lines.split_last() else { return false };
+    let mut text: Vec<u8> = before.iter().flat_map(|line| [line, OTHER].concat()).collect();
+    text.extend([last, &b"\nthis\n"[..]].concat());
+    if !last.ends_with(b"else") {
+        text.extend([b"#else", OTHER].concat());
+    }
+    text.extend(b"#endif\n");
+    let dead = DeadCode::of(&text, passes);
+    memchr::memmem::find_iter(&text, OTHER).all(|at| dead.holds(at + 1))
+}
 
 /// An `#include` of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +49,22 @@ pub fn conditions(lexed: &Lexed<'_>, guard: Option<usize>, offset: usize) -> Vec
     let mut open: Vec<Condition> = Vec::new();
     for directive in (0..lexed.directives.len()).take_while(starts) {
         let tokens = lexed.of_directive(directive);
-        let words: Vec<&[u8]> = tokens.iter().map(|index| lexed.text(*index)).collect();
-        let text = words.join(&b' ');
+        // `&&` are two tokens.
+        let gap = |index: usize| {
+            index
+                .checked_sub(1)
+                .is_some_and(|before| lexed.all[before].range.end < lexed.all[index].range.start)
+        };
+        let word = |index: &usize| [if gap(*index) { &b" "[..] } else { b"" }, lexed.text(*index)].concat();
+        let text: Vec<u8> = tokens.iter().flat_map(word).collect::<Vec<u8>>().trim_ascii().to_vec();
         match (nesting(lexed.keyword(directive)), lexed.keyword(directive)) {
             (1, _) => open.push(if guard == Some(directive) { Vec::new() } else { text }),
             (-1, _) => drop(open.pop()),
-            (_, b"else" | b"elif") => {
-                open.iter_mut().next_back().into_iter().for_each(|last| last.extend(&text))
-            }
+            (_, b"else" | b"elif") => open
+                .iter_mut()
+                .next_back()
+                .into_iter()
+                .for_each(|last| last.extend([b"\n", &text[..]].concat())),
             _ => {}
         }
     }

@@ -49,13 +49,15 @@ impl Planned<'_> {
         if self.bound.upstream.project.is_none() && !self.is_cuda {
             return format!("there is no CUDA extension in {}", self.target.label);
         }
-        let ops = self.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
-        match ops.filter(|op| matches!(op.outcome, Outcome::Reported { .. })).count() {
-            0 => format!("{} is as it should be", self.target.label),
-            _ => {
-                format!("no edit is left to make in {}; what is reported is for a person", self.target.label)
-            }
+        let label = &self.target.label;
+        let ops = || self.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
+        if ops().any(|op| matches!(op.outcome, Outcome::Reported { .. })) {
+            return format!("no edit is left to make in {label}; what is reported is for a person");
         }
+        if !self.bound.request.wish.is_empty() && ops().any(|op| !op.remarks.is_empty()) {
+            return format!("no edit is left to make in {label}; the remarks say what else decides");
+        }
+        format!("{label} is as it should be")
     }
 
     /// What the person should know.

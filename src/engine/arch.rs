@@ -211,7 +211,8 @@ impl FromStr for Gencode {
             .and_then(|rest| rest.split_once(",code="))
             .ok_or_else(not_an_arch)?;
         let Code::Ptx(virtual_arch) = arch.parse()? else { return Err(not_an_arch()) };
-        let codes = codes.trim_start_matches("\\\"").trim_end_matches("\\\"");
+        // In a command line the shell takes them: code="sm_80,compute_80".
+        let codes = codes.trim_matches(['"', '\\']);
         let codes = codes.strip_prefix('[').and_then(|codes| codes.strip_suffix(']')).unwrap_or(codes);
         let codes = codes.split(',').map(|code| code.trim().parse()).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { virtual_arch, codes })

@@ -27,6 +27,12 @@ pub struct Edits {
     sorted: Vec<Edit>,
 }
 
+impl From<Edit> for Edits {
+    fn from(edit: Edit) -> Self {
+        Self { sorted: vec![edit] }
+    }
+}
+
 impl Edits {
     /// No edit.
     pub fn new() -> Self {

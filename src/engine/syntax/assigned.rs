@@ -62,6 +62,8 @@ fn is_bound(name: Node<'_>) -> bool {
             | "as_pattern_target" => inner = outer,
             "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => return left,
             "named_expression" => return outer.child_by_field_name("name") == Some(inner),
+            // `from packaging.version import Version` gives no `version`.
+            "import_from_statement" => return outer.child_by_field_name("module_name") != Some(inner),
             kind => {
                 return matches!(kind, "parameters" | "as_pattern" | "global_statement")
                     || kind.contains("import");
@@ -109,6 +111,7 @@ mod tests {
         assert_eq!(held("(a, b, v) = f()\nprint(v)\n"), "f()#2/3");
         assert_eq!(held("v = f()\ndef g():\n    return v\n"), "f()");
         assert_eq!(held("def g():\n    v = 1\nv = f()\nprint(v)\n"), "f()");
+        assert_eq!(held("from x.v import y\nv = f()\nprint(v)\n"), "f()");
     }
 
     #[test]

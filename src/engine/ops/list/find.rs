@@ -6,6 +6,7 @@ use tree_sitter::Node;
 
 use super::each::{filled_strings, is_told};
 use super::element::{Element, Spelling, Token};
+use super::grows::grows;
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
@@ -39,6 +40,8 @@ pub struct Holder {
     pub reader: Reader,
     /// Whether what a given toolkit refuses goes: not where the file asks for each architecture by name.
     pub prunes: bool,
+    /// Whether statements add single flags to it: those add what is wanted too.
+    pub grows: bool,
     /// Whether the grammar cannot read the place for certain.
     pub uncertain: bool,
     /// The condition around it that may choose an architecture.
@@ -93,7 +96,9 @@ pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFi
             // A statement of its own adds it, and what is wanted needs another such statement.
             Some(parent) if is_adding(parent) => {}
             _ if elements.iter().all(|element| element.flag.is_none()) => {}
-            _ => found.push(file.holder(node, elements, Reader::Nvcc)),
+            _ => {
+                found.push(Holder { grows: grows(node, parsed), ..file.holder(node, elements, Reader::Nvcc) })
+            }
         }
     }
     found
@@ -178,7 +183,7 @@ impl<'a> File<'a> {
         let prunes = reader != Reader::Unknown || !asks_by_name(self.parsed);
         let uncertain = self.parsed.is_uncertain(node);
         let choice = self.evaluation().choice(node);
-        Holder { name, container, elements, toolkits, reader, prunes, uncertain, choice }
+        Holder { name, container, elements, toolkits, reader, prunes, grows: false, uncertain, choice }
     }
 
     /// The lists that loops write into flags.
@@ -241,7 +246,8 @@ impl<'a> File<'a> {
         let codes: Vec<Code> = elements.iter().flat_map(|element| element.codes()).copied().collect();
         let is_item = node.parent().is_some_and(|parent| matches!(parent.kind(), "list" | "tuple" | "set"));
         let is_text = node.parent().is_some_and(|parent| parent.kind() == "expression_statement");
-        if codes.is_empty() || (is_item && elements.len() == 1) || is_text || is_told(node, self.parsed) {
+        let is_one = elements.len() == 1 && (is_item || node.parent().is_some_and(is_adding));
+        if codes.is_empty() || is_one || is_text || is_told(node, self.parsed) {
             return None;
         }
         let line = line_of(&self.parsed.bytes, node.start_byte());

@@ -4,10 +4,13 @@
 mod each;
 mod element;
 mod find;
+mod grows;
 pub mod resolve;
 mod settle;
 mod torch;
 mod write;
+
+use std::ops::Range;
 
 use pep440_rs::Version;
 
@@ -18,13 +21,16 @@ use super::gencode::{Compiled, Listed};
 use super::rewrite::Condition;
 use super::{Aim, NoAnchor, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::arch::Code;
+use crate::engine::edit::{Edit, Edits};
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of, line_text};
 use crate::engine::syntax::language::Parsed;
+use crate::engine::syntax::style::{is_blank, line_end, line_start};
 use crate::engine::toolkit::Toolkit;
 pub use element::{NoSpelling, Spelling};
 pub(super) use find::asks_for_arch;
 use find::{Holder, found, named, with_flags};
+use grows::statement;
 use settle::{Rules, Settled, settle};
 use write::Written;
 
@@ -169,7 +175,10 @@ impl ListOp {
             let (container, elements) = (&holder.container, &holder.elements);
             let written = Written { bytes: &parsed.bytes, container, elements };
             let overlap = |overlap| OpError::Overlap { path: path.to_string(), overlap };
-            let edits = written.edits(&settled.slots).map_err(overlap)?;
+            let edits = match holder.emptied_statement(&settled, parsed) {
+                Some(range) => Edits::from(Edit { range, text: Vec::new() }),
+                None => written.edits(&settled.slots).map_err(overlap)?,
+            };
             if !edits.is_empty() {
                 plan.how.push(format!("{name}: {}", settled.how.join(", ")));
                 plan.edits.merge(edits).map_err(overlap)?;
@@ -232,8 +241,8 @@ impl ListOp {
             ));
         }
         let torch = aim.torch.filter(|_| holder.reader == Reader::Torch);
-        let prunes = holder.prunes;
-        let rules = Rules { cuda: &given, torch, prunes, readers: &holder.toolkits, ..rules(aim) };
+        let (prunes, grows) = (holder.prunes, holder.grows);
+        let rules = Rules { cuda: &given, torch, prunes, grows, readers: &holder.toolkits, ..rules(aim) };
         concerned.then(|| settle(&holder.elements, &rules))
     }
 
@@ -267,6 +276,17 @@ impl Holder {
             .collect()
     }
 
+    /// The lines of a statement that would add nothing any more.
+    fn emptied_statement(&self, settled: &Settled, parsed: &Parsed) -> Option<Range<usize>> {
+        let range = &self.container.range;
+        let literal = parsed.node_at(range).filter(|_| self.grows && settled.slots.is_empty())?;
+        let statement = statement(literal)?.byte_range();
+        let bytes = &parsed.bytes;
+        let lines = line_start(bytes, statement.start)..line_end(bytes, statement.end - 1);
+        let around = [&bytes[lines.start..statement.start], &bytes[statement.end..lines.end]].concat();
+        is_blank(&around).then_some(lines)
+    }
+
     /// What is said where a condition that cannot be read stands around a list of which nothing would stay.
     fn exchanged(&self, settled: &Settled) -> Option<String> {
         let before: Vec<Code> = self.elements.iter().flat_map(|element| element.codes()).copied().collect();
@@ -279,7 +299,7 @@ impl Holder {
 fn rules(aim: Aim<'_>) -> Rules<'_> {
     let Aim { wish, toolchain, torch, .. } = aim;
     let torch: Option<&Version> = torch;
-    Rules { wish, catalogue: toolchain.catalogue, cuda: &[], torch, prunes: true, readers: &[] }
+    Rules { wish, catalogue: toolchain.catalogue, cuda: &[], torch, grows: false, prunes: true, readers: &[] }
 }
 
 fn no_anchor(name: &str, path: &str, fact: String) -> OpError {

@@ -21,6 +21,8 @@ pub struct Rules<'a> {
     pub cuda: &'a [Toolkit],
     /// The release of torch that checks the list.
     pub torch: Option<&'a Version>,
+    /// Whether statements add single flags to the list: what is wanted is for them, and nothing needs to be left.
+    pub grows: bool,
     /// Whether what is refused goes: not where the list only says what may be asked for.
     pub prunes: bool,
     /// All toolkits that read the list; empty: any may. What none of them takes is not added.
@@ -142,7 +144,7 @@ impl Settling<'_> {
 
     /// Adds what is wanted and not there, the PTX that was lost with it.
     fn extend(&mut self) {
-        let Some(model) = self.model() else { return };
+        let Some(model) = self.model().filter(|_| !self.rules.grows) else { return };
         let missing =
             self.rules.wish.wanted().filter(|code| self.rules.concerns(*code) && !self.is_served(*code));
         let missing: Vec<Code> = missing.collect();
@@ -251,13 +253,23 @@ impl Settling<'_> {
                 let has = |slot: &&mut Slot| {
                     slot.gencode.as_ref().is_some_and(|have| have.codes.contains(&Code::Sass(arch)))
                 };
-                let slot = self.settled.slots.iter_mut().find(has)?;
+                let Some(slot) = self.settled.slots.iter_mut().find(has) else {
+                    let label = code.label();
+                    self.settled
+                        .reported
+                        .push(format!("{label} not added: {arch} itself is not in the list"));
+                    return None;
+                };
                 let both = Gencode { virtual_arch: arch, codes: vec![Code::Sass(arch), code] };
                 slot.text = model.spelt(&both);
                 slot.gencode = Some(both);
                 Some(format!("PTX to {arch}"))
             }
-            (Code::Ptx(_) | Code::Lto(_), _) => None,
+            (Code::Ptx(_) | Code::Lto(_), _) => {
+                let label = code.label();
+                self.settled.reported.push(format!("{label} not added: the list names architectures alone"));
+                None
+            }
         }
     }
 
@@ -313,7 +325,7 @@ impl Settling<'_> {
     fn finish(mut self) -> Settled {
         let flags = |slots: &[Slot]| slots.iter().any(|slot| slot.gencode.is_some());
         let had = self.elements.iter().any(|element| element.flag.is_some());
-        self.settled.nothing_left = had && !flags(&self.settled.slots);
+        self.settled.nothing_left = had && !self.rules.grows && !flags(&self.settled.slots);
         if self.settled.nothing_left {
             self.settled.how.clear();
             self.settled.slots = unchanged(self.elements);

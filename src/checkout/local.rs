@@ -62,8 +62,12 @@ struct Found {
 
 fn open_work_tree(found: Found, upstreams: &[UpstreamInfo], places: Places) -> Result<Target, CheckoutError> {
     let Found { folder, repository, below } = found;
-    let is_file = |path: &String| folder.join(path).symlink_metadata().is_ok_and(|found| found.is_file());
-    let paths: Vec<String> = repository.tracked(&below)?.into_iter().filter(is_file).collect();
+    let kind = |path: &String| folder.join(path).symlink_metadata().map(|found| found.file_type());
+    let tracked = repository.tracked(&below)?;
+    let links =
+        tracked.iter().filter(|path| kind(path).is_ok_and(|kind| kind.is_symlink())).cloned().collect();
+    let is_file = |path: &String| kind(path).is_ok_and(|kind| kind.is_file());
+    let paths: Vec<String> = tracked.into_iter().filter(is_file).collect();
     let commit = repository.head()?;
     let mut tags = Vec::new();
     let mut version = SourceVersion::Unknown;
@@ -87,6 +91,7 @@ fn open_work_tree(found: Found, upstreams: &[UpstreamInfo], places: Places) -> R
         origin,
         tags,
         unnamed,
+        links,
         store,
         places,
     };
@@ -94,7 +99,7 @@ fn open_work_tree(found: Found, upstreams: &[UpstreamInfo], places: Places) -> R
 }
 
 fn open_folder(folder: PathBuf, upstreams: &[UpstreamInfo], places: Places) -> Result<Target, CheckoutError> {
-    let Listing { paths, unnamed, .. } = folder::listed(&folder)?;
+    let Listing { paths, links, unnamed } = folder::listed(&folder)?;
     let version = folder::version_of(&folder);
     let reference = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let origin = Origin::Folder { folder: folder.clone() };
@@ -107,6 +112,7 @@ fn open_folder(folder: PathBuf, upstreams: &[UpstreamInfo], places: Places) -> R
         origin,
         tags: Vec::new(),
         unnamed,
+        links,
         store,
         places,
     };
@@ -153,6 +159,7 @@ pub(super) fn of_archive(sdist: Sdist<'_>, places: Places) -> Result<Target, Che
         origin: Origin::Sdist { file_name: sdist.file_name.clone() },
         tags: Vec::new(),
         unnamed: Vec::new(),
+        links: Vec::new(),
         store: Store::Archive { file_name: sdist.file_name, archive },
         places,
     })
@@ -194,6 +201,7 @@ pub(super) fn of_commit(
         origin: Origin::Commit { repository: repository.path(), commit: named.commit.clone() },
         tags: tags.into_iter().map(|tag| tag.tag).collect(),
         unnamed,
+        links: Vec::new(),
         store: Store::Commit { repository, commit: named.commit, files },
         places,
     })

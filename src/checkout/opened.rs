@@ -75,6 +75,8 @@ pub struct Target {
     pub tags: Vec<Tag>,
     /// Files whose names are no UTF-8, which are not looked at.
     pub unnamed: Vec<String>,
+    /// Symbolic links, which are not looked at either; those of a folder on disk alone.
+    pub links: Vec<String>,
     pub(super) store: Store,
     pub(super) places: Places,
 }

@@ -234,13 +234,14 @@ pub fn find_at<'a>(
     let unnamed =
         named(&target.unnamed).map(|names| format!("left out, as their names are no UTF-8: {names}"));
     bound.notes.extend(unnamed);
+    bound.notes.extend(links(&target, upstream));
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams)?);
         let label = &target.label;
         let nothing = "no .cu file, and no file that names nvcc or CUDA's API";
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
-        bound.notes.extend(unknown::leave_out_large(&mut sources, LARGEST));
+        bound.notes.extend(unknown::leave_out(&mut sources, LARGEST));
     }
     let patch_sets = place.everywhere.patchsets.clone();
     Ok(Found { target, bound, sources, is_cuda, patch_sets })
@@ -271,6 +272,13 @@ fn read(target: &Target, upstream: &Upstream) -> Result<(Sources, Vec<String>), 
     };
     let sources = target.read(&wanted)?;
     Ok((sources, skipped.into_inner()))
+}
+
+/// What tells of links that stand where the patches look.
+fn links(target: &Target, upstream: &Upstream) -> Option<String> {
+    let files = Files::new(&upstream.globs()).ok()?;
+    let links: Vec<String> = target.links.iter().filter(|path| files.contains(path)).cloned().collect();
+    named(&links).map(|names| format!("left out, as they are symbolic links: {names}"))
 }
 
 /// What tells of the folders that the wanted ops leave out.

@@ -1,6 +1,7 @@
 //! What there is to say of a tree of no known upstream: how it is patched, what it holds, how it is built.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::compiling::{By, Compiling, compiling};
 use super::failure::Failure;
@@ -65,15 +66,18 @@ fn is_build_file(path: &str) -> bool {
     matches!(path.rsplit('/').next(), Some("setup.py" | "CMakeLists.txt" | "Makefile" | "build.py"))
 }
 
-/// Takes out the files that are larger than any source that a person wrote, and names them.
-pub fn leave_out_large(sources: &mut Sources, largest: usize) -> Vec<String> {
-    let is_large = |bytes: &[u8]| bytes.len() > largest;
-    let large = sources.iter().filter(|(_, bytes)| is_large(bytes));
-    let notes =
-        large.map(|(path, bytes)| format!("{path} has {} MB and was not looked at", bytes.len() / 1_000_000));
-    let notes: Vec<String> = notes.collect();
+/// Takes out the files that are larger than any source that a person wrote, and those in UTF-16; names them.
+pub fn leave_out(sources: &mut Sources, largest: usize) -> Vec<String> {
+    let why = |bytes: &[u8]| match bytes {
+        _ if bytes.len() > largest => Some(format!("has {} MB", bytes.len() / 1_000_000)),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("is written in UTF-16".to_string()),
+        _ => None,
+    };
+    let told =
+        |(path, bytes): (&str, &Arc<[u8]>)| Some(format!("{path} {} and was not looked at", why(bytes)?));
+    let notes: Vec<String> = sources.iter().filter_map(told).collect();
     if !notes.is_empty() {
-        let rest = sources.iter().filter(|(_, bytes)| !is_large(bytes));
+        let rest = sources.iter().filter(|(_, bytes)| why(bytes).is_none());
         *sources = rest.map(|(path, bytes)| (path, bytes.clone())).collect();
     }
     notes

@@ -54,6 +54,19 @@ fn a_checkout_gets_a_branch_with_a_commit_a_patch() {
 }
 
 #[test]
+fn links_and_utf_16_are_not_looked_at_and_named() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    std::os::unix::fs::symlink("../elsewhere/setup.py", world.path("work/ext/setup_cuda.py")).expect("link");
+    let wide: Vec<u8> = "\u{feff}x = 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    world.write("work/ext/wide.py", &wide);
+    world.run(&["apply", "./ext", "--torch", "2.11", "--dry-run"]).exits(0).says(&[
+        "left out, as they are symbolic links: setup_cuda.py\n",
+        "wide.py is written in UTF-16 and was not looked at\n",
+    ]);
+}
+
+#[test]
 fn submodules_that_may_be_extensions_are_named() {
     let world = World::bare();
     for one in ["ext", "pybind11"] {

@@ -241,6 +241,9 @@ pub fn find_at<'a>(
         let label = &target.label;
         let nothing = "no .cu file, and no file that names nvcc or CUDA's API";
         bound.notes.extend((!is_cuda).then(|| format!("nothing in {label} is CUDA: {nothing}")));
+        if !is_cuda && !unknown::is_torch(&sources) {
+            sources = Sources::default();
+        }
         bound.notes.extend(unknown::leave_out(&mut sources, LARGEST));
     }
     let patch_sets = place.everywhere.patchsets.clone();

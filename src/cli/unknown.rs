@@ -56,7 +56,15 @@ fn vendored(target: &Target, upstream: &UpstreamInfo) -> Vec<String> {
 }
 
 fn names_cuda(sources: &Sources) -> bool {
-    let words = ["CUDAExtension", "nvcc", "cuda_runtime", "cudaStream", "ATen/cuda", "CMAKE_CUDA"];
+    names(sources, &["CUDAExtension", "nvcc", "cuda_runtime", "cudaStream", "ATen/cuda", "CMAKE_CUDA"])
+}
+
+/// Whether anything in a tree is PyTorch's.
+pub fn is_torch(sources: &Sources) -> bool {
+    names(sources, &["torch", "Torch", "ATen", "c10/"])
+}
+
+fn names(sources: &Sources, words: &[&str]) -> bool {
     let holds =
         |bytes: &[u8]| words.iter().any(|word| memchr::memmem::find(bytes, word.as_bytes()).is_some());
     sources.iter().any(|(_, bytes)| holds(bytes))

@@ -231,6 +231,10 @@ fn a_folder_without_cuda_says_so() {
     world.write("work/ext/README.md", "nothing\n");
     let run = world.run_without_trace(&APPLY).exits(0);
     run.says(&["nothing in ext is CUDA", "nothing to do: there is no CUDA extension in ext"]);
+    world.write("work/ext/setup.py", "flags = ['-std=c++11']\n");
+    let run = world.run_without_trace(&APPLY).exits(0);
+    run.says(&["nothing to do: there is no CUDA extension in ext"]).omits(&["c++17"]);
+    std::fs::remove_file(world.path("work/ext/setup.py")).expect("there");
     world.write("work/ext/native/ops.cu", "");
     world.run_without_trace(&APPLY).exits(0).omits(&["is CUDA"]);
 }

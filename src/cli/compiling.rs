@@ -90,7 +90,7 @@ impl Tree {
         let texts = imported.iter().filter_map(|path| self.texts.get(*path));
         let all = texts.fold(own, |all, text| all.with(&Script::of(text.as_bytes())));
         let is_cuda = if on_import { loads } else { all.cuda };
-        is_cuda && !is_listed && (all.list || !all.flags)
+        is_cuda && !is_listed && !all.overrides && (all.list || !all.flags)
     }
 
     /// The file of a module that a script imports: beside it, above it, or the only one of that name.

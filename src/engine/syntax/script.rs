@@ -15,6 +15,8 @@ pub struct Script {
     pub flags: bool,
     /// It reads or sets `TORCH_CUDA_ARCH_LIST`.
     pub list: bool,
+    /// It sets that variable, whatever the user has set it to.
+    pub overrides: bool,
     /// The modules that it imports, as paths without an end: `lib/flags`.
     pub imports: Vec<String>,
 }
@@ -31,6 +33,7 @@ impl Script {
                     words.extend(words_of(&parsed.text(node)));
                 }
                 "identifier" => script.read_name(node, &parsed),
+                "assignment" => script.overrides |= overrides(node, &parsed),
                 "import_statement" | "import_from_statement" => script.imports.extend(modules(node, &parsed)),
                 _ => {}
             }
@@ -59,11 +62,23 @@ impl Script {
         self.cuda |= imported.cuda;
         self.flags |= imported.flags;
         self.list |= imported.list;
+        self.overrides |= imported.overrides;
         self
     }
 }
 
 const LIST: &str = "TORCH_CUDA_ARCH_LIST";
+
+/// `os.environ["TORCH_CUDA_ARCH_LIST"] = …`, where neither the value nor a condition around asks for the user's.
+fn overrides(assignment: Node<'_>, parsed: &Parsed) -> bool {
+    let speaks = |node: Node<'_>| parsed.text(node).contains(LIST);
+    let field = |node: Node<'_>, name: &str| node.child_by_field_name(name).is_some_and(speaks);
+    let left = assignment.child_by_field_name("left");
+    let sets = left.is_some_and(|left| left.kind() == "subscript" && field(left, "subscript"));
+    sets && !field(assignment, "right")
+        && !ancestors(assignment)
+            .any(|outer| field(outer, "condition") || outer.kind() == "function_definition")
+}
 
 /// Whether words are flags that choose architectures; `-arch` alone is the host compiler's of macOS too.
 fn chooses(words: &[String]) -> bool {
@@ -118,8 +133,13 @@ mod tests {
     /// `cuda loads flags list`, those that hold.
     fn said(text: &str) -> String {
         let script = Script::of(format!("{IMPORT}{text}").as_bytes());
-        let named =
-            [("cuda", script.cuda), ("loads", script.loads), ("flags", script.flags), ("list", script.list)];
+        let named = [
+            ("cuda", script.cuda),
+            ("loads", script.loads),
+            ("flags", script.flags),
+            ("list", script.list),
+            ("overrides", script.overrides),
+        ];
         named.iter().filter(|(_, holds)| *holds).map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
     }
 
@@ -141,7 +161,10 @@ mod tests {
         assert_eq!(said("f = ['--gpu-architecture=sm_70']\n"), "flags");
         assert_eq!(said("f = ['-march=native', '--offload-arch=gfx90a', '-arch', 'arm64']\n"), "");
         assert_eq!(said("# -gencode\n'-gencode'\n"), "");
-        assert_eq!(said("os.environ['TORCH_CUDA_ARCH_LIST'] = a\n"), "list");
+        let sets = "os.environ['TORCH_CUDA_ARCH_LIST'] = a\n";
+        assert_eq!(said(sets), "list overrides");
+        assert_eq!(said(&format!("if 'TORCH_CUDA_ARCH_LIST' not in os.environ:\n    {sets}")), "list");
+        assert_eq!(said(&sets.replace("= a", "= os.getenv('TORCH_CUDA_ARCH_LIST', a)")), "list");
     }
 
     #[test]

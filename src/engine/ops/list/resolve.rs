@@ -143,10 +143,11 @@ impl<'t> Resolving<'t> {
         node.child_by_field_name(field).is_some_and(|inner| self.parsed.text(inner) == self.parsed.text(name))
     }
 
-    /// What a name stands for: the one value that it is assigned, or that its function is called with.
+    /// What a name stands for: the one value that it is assigned, or that its function is called with. What is added to a
+    /// list later, by `+=` or by `append`, is not it.
     fn value_of(self, name: Node<'t>) -> Option<Node<'t>> {
         let is_assigned = |node: &Node<'t>| {
-            matches!(node.kind(), "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause")
+            matches!(node.kind(), "assignment" | "for_statement" | "for_in_clause")
                 && self.is_it(*node, "left", name)
         };
         let mut assigned = self.named(name).filter(is_assigned);

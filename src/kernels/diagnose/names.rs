@@ -194,6 +194,7 @@ fn of_arch(names: &mut Names, name: &str, arch: Arch) {
     let last = row.and_then(|row| row.last).map(|toolkit| toolkit.to_string());
     add("last", last.or_else(|| last_of_old(arch).map(String::from)));
     add("renamed", row.and_then(|row| row.renamed_to).map(|arch| arch.to_string()));
+    add("capability", Some(arch.capability()));
     add("gpus", row.map(|row| row.gpus.iter().take(3).cloned().collect::<Vec<_>>().join(", ")));
 }
 

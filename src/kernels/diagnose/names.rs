@@ -182,6 +182,18 @@ pub fn derived(names: &mut Names) {
     let minor = python.map(|version| version.split('.').take(2).collect::<Vec<_>>().join("."));
     put(names, "python.minor", minor);
     majors(names);
+    put(names, "link.cudart", cudart(names));
+}
+
+/// The number in the name of the runtime's library: of the CUDA that is linked, seen in the log, or installed.
+fn cudart(names: &Names) -> Option<String> {
+    let major = ["link.cuda", "seen.cuda", "nvcc.major"].into_iter().find_map(|name| first(names, name))?;
+    match major.parse::<u16>() {
+        Ok(11) => Some("11.0".to_string()),
+        Ok(12..) => Some(major),
+        // Each minor release had a name of its own.
+        _ => None,
+    }
 }
 
 /// What the catalogue knows of an architecture.

@@ -293,9 +293,7 @@ impl Failure {
             Failure::Prove(error) => {
                 return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
             }
-            Failure::NoGpu { option } => {
-                return Some(format!("name the architecture: {option} 120, or the GPU: {option} 5090"));
-            }
+            Failure::NoGpu { option } => return Some(native_hint(option)),
             Failure::EmptyHost => "say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11",
             Failure::NotRecognised { .. } => {
                 "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
@@ -332,6 +330,11 @@ impl Failure {
         };
         Some(hint.to_string())
     }
+}
+
+/// What to type behind the option in place of `native`.
+fn native_hint(option: &str) -> String {
+    format!("name the architecture: {option} 120, or the GPU: {option} 5090")
 }
 
 /// How a log comes to be that tells what failed.

@@ -177,6 +177,7 @@ fn renames() -> Vec<RenameOp> {
         right_for: RightFor::default(),
         otherwise: None,
         unless: Vec::new(),
+        brought_by: Default::default(),
     }));
     renames
 }

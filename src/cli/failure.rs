@@ -91,7 +91,10 @@ pub enum Failure {
     },
     /// `native` was asked for and no GPU is there.
     #[error("no NVIDIA GPU was found on this host")]
-    NoGpu,
+    NoGpu {
+        /// By which option.
+        option: &'static str,
+    },
     /// `--host` found nothing.
     #[error("this host has no GPU, no toolkit and no PyTorch that could be asked")]
     EmptyHost,
@@ -290,7 +293,7 @@ impl Failure {
             Failure::Prove(error) => {
                 return Some(format!("leave that patch out: --skip-patch {}", patch_of(error)));
             }
-            Failure::NoGpu => "name the architecture: --add-arch 120, or the GPU: --add-arch 5090",
+            Failure::NoGpu { option } => return Some(native_hint(option)),
             Failure::EmptyHost => "say what it must build with: --add-arch 120 --cuda 13.0 --torch 2.11",
             Failure::NotRecognised { .. } => {
                 "name the folder that its setup.py lies in; for a source of your own: --patchsets DIR"
@@ -327,6 +330,11 @@ impl Failure {
         };
         Some(hint.to_string())
     }
+}
+
+/// What to type behind the option in place of `native`.
+fn native_hint(option: &str) -> String {
+    format!("name the architecture: {option} 120, or the GPU: {option} 5090")
 }
 
 /// How a log comes to be that tells what failed.

@@ -30,9 +30,9 @@ pub fn request(args: &WishArgs, catalogue: &Catalogue) -> Result<(Request, Vec<S
     let host = (args.host || asks_native).then(|| Host::ask(args.python.as_deref()));
     let native = host.as_ref().map_or(&[][..], |host| &host.gpus);
     let wish = ArchWish {
-        add: codes(&args.add_arch, catalogue, native)?,
-        drop: codes(&args.drop_arch, catalogue, native)?,
-        only: codes(&args.only_arch, catalogue, native)?,
+        add: codes("--add-arch", &args.add_arch, catalogue, native)?,
+        drop: codes("--drop-arch", &args.drop_arch, catalogue, native)?,
+        only: codes("--only-arch", &args.only_arch, catalogue, native)?,
     };
     let mut request = Request {
         wish,
@@ -76,12 +76,18 @@ fn fill(request: &mut Request, host: Host) -> Result<Vec<String>, Failure> {
     Ok(notes)
 }
 
-fn codes(texts: &[String], catalogue: &Catalogue, native: &[Arch]) -> Result<Vec<Code>, Failure> {
+/// What was typed behind an option.
+fn codes(
+    option: &'static str,
+    texts: &[String],
+    catalogue: &Catalogue,
+    native: &[Arch],
+) -> Result<Vec<Code>, Failure> {
     let mut codes = Vec::new();
     // A value of TORCH_CUDA_ARCH_LIST can be pasted: 8.0;9.0+PTX.
     for text in texts.iter().flat_map(|text| text.split(';')) {
         match text.trim() {
-            "native" if native.is_empty() => return Err(Failure::NoGpu),
+            "native" if native.is_empty() => return Err(Failure::NoGpu { option }),
             "native" => codes.extend(native.iter().copied().map(Code::Sass)),
             text => codes.extend(one(text, catalogue)?),
         }
@@ -96,8 +102,8 @@ pub fn gpus(texts: &[String], catalogue: &Catalogue) -> Result<Vec<(String, Arch
     let mut gpus = Vec::new();
     for text in texts {
         let arches = match text.trim() {
-            "native" => codes(std::slice::from_ref(text), catalogue, &Host::ask(None).gpus)?,
-            _ => codes(std::slice::from_ref(text), catalogue, &[])?,
+            "native" => codes("--gpu", std::slice::from_ref(text), catalogue, &Host::ask(None).gpus)?,
+            _ => codes("--gpu", std::slice::from_ref(text), catalogue, &[])?,
         };
         let named = |arch: Arch| match parse_codes(text) {
             Ok(_) => arch.to_string(),

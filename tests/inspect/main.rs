@@ -57,6 +57,15 @@ fn a_library_tells_what_it_holds_and_was_built_for() {
 }
 
 #[test]
+fn without_a_gpu_the_hint_names_the_option_of_this_command() {
+    let folder = folder_with(&[(NAME, extension(&[80, 90]).elf())]);
+    let (code, out, err) = run(folder.path(), &[NAME, "--gpu", "native"]);
+    // Where there is a GPU, the file is told to fit or not.
+    let refused = code == 2 && err.contains("hint: name the architecture: --gpu 120, or the GPU: --gpu 5090");
+    assert!(refused || out.contains("  on "), "{code}\n{out}{err}");
+}
+
+#[test]
 fn machine_code_and_ptx_are_told_apart_in_elf_and_pe() {
     let parts = vec![vec![(SASS, 90, SPECIFIC), (PTX, 120, 0x8011), (SASS, 120, 0x1_008_011)]; 2];
     let library = Library { parts, ..Library::default() };

@@ -154,8 +154,10 @@ fn run(codes: &[String], gpu: Arch) -> bool {
 pub fn derived(names: &mut Names) {
     let catalogue = Catalogue::shipped();
     for name in ["arch", "gpu"] {
-        if let Some(arch) = first(names, name).and_then(|value| value.parse().ok()) {
-            of_arch(names, name, arch);
+        match first(names, name).map(|value| value.parse()) {
+            Some(Ok(arch)) => of_arch(names, name, arch),
+            Some(Err(_)) => put(names, &format!("{name}.fate"), Some("unknown".to_string())),
+            None => {}
         }
     }
     if let Some(toolkit) = first(names, "cuda").and_then(|value| value.parse::<Toolkit>().ok()) {
@@ -180,6 +182,18 @@ pub fn derived(names: &mut Names) {
     let minor = python.map(|version| version.split('.').take(2).collect::<Vec<_>>().join("."));
     put(names, "python.minor", minor);
     majors(names);
+    put(names, "link.cudart", cudart(names));
+}
+
+/// The number in the name of the runtime's library: of the CUDA that is linked, seen in the log, or installed.
+fn cudart(names: &Names) -> Option<String> {
+    let major = ["link.cuda", "seen.cuda", "nvcc.major"].into_iter().find_map(|name| first(names, name))?;
+    match major.parse::<u16>() {
+        Ok(11) => Some("11.0".to_string()),
+        Ok(12..) => Some(major),
+        // Each minor release had a name of its own.
+        _ => None,
+    }
 }
 
 /// What the catalogue knows of an architecture.
@@ -189,8 +203,10 @@ fn of_arch(names: &mut Names, name: &str, arch: Arch) {
     let mut add = |part: &str, value: Option<String>| put(names, &format!("{name}.{part}"), value);
     add("fate", Some(fate(arch, catalogue).to_string()));
     add("since", row.and_then(|row| row.since).map(|toolkit| toolkit.to_string()));
-    add("last", row.and_then(|row| row.last).map(|toolkit| toolkit.to_string()));
+    let last = row.and_then(|row| row.last).map(|toolkit| toolkit.to_string());
+    add("last", last.or_else(|| last_of_old(arch).map(String::from)));
     add("renamed", row.and_then(|row| row.renamed_to).map(|arch| arch.to_string()));
+    add("capability", Some(arch.capability()));
     add("gpus", row.map(|row| row.gpus.iter().take(3).cloned().collect::<Vec<_>>().join(", ")));
 }
 
@@ -213,9 +229,19 @@ fn majors(names: &mut Names) {
     }
 }
 
+/// The last toolkit that compiled for an architecture that is older than all in the catalogue.
+fn last_of_old(arch: Arch) -> Option<&'static str> {
+    match arch.number {
+        20 | 21 => Some("8.0"),
+        30 | 32 => Some("10.2"),
+        _ => None,
+    }
+}
+
 /// `new`: toolkits from some release on have it; `old`: up to some release; `between`; `always`; `unknown`.
 fn fate(arch: Arch, catalogue: &Catalogue) -> &'static str {
     match catalogue.arch(arch).map(|row| (row.since, row.last)) {
+        None if last_of_old(arch).is_some() => "old",
         None => "unknown",
         Some((Some(_), None)) => "new",
         Some((None, Some(_))) => "old",

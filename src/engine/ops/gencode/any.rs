@@ -3,7 +3,7 @@
 
 use tree_sitter::Node;
 
-use super::guard::GuardForm;
+use super::guard::{ANY_TOOLKIT, GuardForm};
 use super::reach::begun_again;
 use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
@@ -268,7 +268,13 @@ fn known_if(name: Node<'_>, place: usize, parsed: &Parsed) -> Option<String> {
         let others = &asked[..at];
         others.iter().any(|other| whole_if(other) == whole_if(one) && other.last() != one.last())
     });
-    let always = is_each_branch || asked.iter().any(Vec::is_empty);
+    // The file itself reads it there.
+    let reads = |node: &Node<'_>| {
+        node.kind() == "comparison_operator" && descendants(*node).any(|inner| parsed.text(inner) == text)
+    };
+    let compares = descendants_holding(parsed.root(), &offsets).filter(reads);
+    let is_read = compares.into_iter().any(|node| branches_without(node, place).is_empty());
+    let always = is_each_branch || is_read || asked.iter().any(Vec::is_empty);
     if always { Some(String::new()) } else { before(asked.last()?, parsed) }
 }
 
@@ -286,7 +292,7 @@ fn branches_without(node: Node<'_>, place: usize) -> Vec<Node<'_>> {
     ancestors(node).filter(is_branch).filter(|branch| !branch.byte_range().contains(&place)).collect()
 }
 
-/// `COND and `, where this branch is all of one `if`, whose condition stands on one line; nothing has to be asked where
+/// `CUDA_HOME is not None and `, where this branch is all of one `if` that asks just that; nothing has to be asked where
 /// the other branch leaves the program.
 fn before(branches: &[Node<'_>], parsed: &Parsed) -> Option<String> {
     let [branch] = branches else { return None };
@@ -300,18 +306,8 @@ fn before(branches: &[Node<'_>], parsed: &Parsed) -> Option<String> {
         };
         return others.iter().all(leaves).then(String::new);
     }
-    let condition = statement.child_by_field_name("condition")?;
-    let text = parsed.text(condition);
-    let text = match condition.kind() {
-        "comparison_operator"
-        | "identifier"
-        | "attribute"
-        | "call"
-        | "not_operator"
-        | "parenthesized_expression" => text,
-        _ => format!("({text})"),
-    };
-    (!text.contains('\n')).then(|| format!("{text} and "))
+    let condition = statement.child_by_field_name("condition").map(|condition| parsed.text(condition))?;
+    ANY_TOOLKIT.contains(&condition.as_str()).then(|| format!("{condition} and "))
 }
 
 #[cfg(test)]
@@ -321,10 +317,10 @@ mod tests {
 
     /// What must be asked before `v` is read in the last line.
     fn asked(text: &str) -> Option<String> {
-        let text = format!("{text}\nv >= Version(\"1\")\n");
+        let text = format!("{text}\nif CUDA_HOME:\n    v\nhere()\n");
         let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("python");
-        let place = text.rfind("v >=").expect("place");
-        let name = parsed.root().named_descendant_for_byte_range(place, place).expect("name");
+        let (at, place) = (text.rfind("v\n").expect("name"), text.rfind("here").expect("place"));
+        let name = parsed.root().named_descendant_for_byte_range(at, at).expect("name");
         known_if(name, place, &parsed)
     }
 
@@ -333,13 +329,19 @@ mod tests {
         let plain = Some(String::new());
         assert_eq!(asked("v = get()"), plain);
         assert_eq!(asked("w = get()"), None);
-        assert_eq!(asked("if H is not None:\n    _, v = get()"), Some("H is not None and ".to_string()));
-        assert_eq!(asked("if a or b:\n    v = get()"), Some("(a or b) and ".to_string()));
+        let home = "if CUDA_HOME is not None:\n    _, v = get()";
+        assert_eq!(asked(home), Some("CUDA_HOME is not None and ".to_string()));
+        assert_eq!(asked(&format!("{home}\nif v >= 1: pass")), plain);
+        assert_eq!(
+            asked(&format!("{home}\n    if v >= 1: pass")),
+            Some("CUDA_HOME is not None and ".to_string())
+        );
+        assert_eq!(asked("if a or b:\n    v = get()"), None);
         assert_eq!(asked("if a:\n    v = get()\nelse:\n    v = None"), plain);
         assert_eq!(asked("if a:\n    v = get()\nelse:\n    raise OSError"), plain);
         assert_eq!(asked("if a:\n    v = get()\nelif b:\n    print()"), None);
         assert_eq!(asked("if a:\n    if b:\n        v = get()"), None);
-        assert_eq!(asked("if a:\n    v = get()\nif b:\n    v = get()"), Some("b and ".to_string()));
+        assert_eq!(asked("if a:\n    v = get()\nif b:\n    v = get()"), None);
         assert_eq!(asked("def f():\n    v = get()"), None);
         let within = "if a:\n    v = get()\n    v >= Version(\"1\")\n";
         let parsed = Parsed::new(Language::Python, within.as_bytes().into()).expect("python");

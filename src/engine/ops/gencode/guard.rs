@@ -61,8 +61,9 @@ pub struct Bounds {
     pub gone: Option<Toolkit>,
 }
 
-/// Where PyTorch found the toolkit; None without one.
-const TOOLKIT_HOME: &str = "CUDA_HOME";
+/// What holds wherever there is a toolkit. Before a comparison of its version it only keeps a name from being read that
+/// has no value; alone it is a condition that nobody knows, whose branches are places of their own.
+pub const ANY_TOOLKIT: [&str; 2] = ["CUDA_HOME is not None", "CUDA_HOME"];
 
 /// Evaluates the conditions of one file.
 #[derive(Debug, Clone, Copy)]
@@ -121,9 +122,15 @@ impl Evaluation<'_> {
             }
             "not_operator" => !part("argument"),
             "boolean_operator" => {
+                let first = node.child_by_field_name("left").map(|left| self.parsed.text(left));
+                let asks_first = first.is_some_and(|first| ANY_TOOLKIT.contains(&first.as_str()));
                 let (left, right) = (part("left"), part("right"));
                 let is_and = node.child_by_field_name("operator").is_some_and(|word| word.kind() == "and");
-                if is_and { left.min(right) } else { left.max(right) }
+                match is_and {
+                    true if self.any && asks_first && world != World::Hip => right,
+                    true => left.min(right),
+                    false => left.max(right),
+                }
             }
             "comparison_operator" => self.comparison(node, world),
             "true" => Truth::Yes,
@@ -185,9 +192,6 @@ impl Evaluation<'_> {
             };
         }
         let World::Cuda(toolkit) = world else { return Truth::Maybe };
-        if self.any && right.kind() == "none" && self.parsed.text(left) == TOOLKIT_HOME {
-            return Truth::of(operator == "is not" || operator == "!=");
-        }
         let ordering = match self.subject(left, toolkit).zip(self.version(right)) {
             Some((have, wanted)) => versions::compare(&have, &wanted),
             None => match self.version(left).zip(self.subject(right, toolkit)) {
@@ -424,6 +428,10 @@ mod tests {
         ] {
             assert_eq!(guarded(lines, "v >= Version('12.8')"), "???", "{lines}");
         }
+        let (version, compared) = ("v = Version(torch.version.cuda)\n", "v >= Version('12.8')");
+        let plain = guarded(version, compared);
+        assert_eq!(guarded(version, &format!("CUDA_HOME is not None and {compared}")), plain);
+        assert_ne!(plain, "???");
     }
 
     #[test]
@@ -433,7 +441,8 @@ mod tests {
             "torch_version >= Version('2.0')",
             "sys.version_info.major >= 3",
             "cudnn_version >= 8000",
-            "ROOT is not None",
+            "CUDA_HOME is not None",
+            "CUDA_HOME is not None and ROOT",
             "torch.__version__.startswith('2')",
             "name.startswith('11')",
             "gcc_major > 9",
@@ -441,10 +450,6 @@ mod tests {
         ] {
             assert_eq!(under(condition), "???", "{condition}");
         }
-        assert_eq!(
-            (under("CUDA_HOME is not None"), under("CUDA_HOME is None")),
-            ("YYY".into(), "nnn".into())
-        );
     }
 
     #[test]

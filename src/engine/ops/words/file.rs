@@ -266,6 +266,7 @@ impl<'a> BuildFile<'a> {
     /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.
     fn stray_flags(&self) -> Vec<String> {
         let sequences = self.outline.sequences.iter().enumerate();
+        let sequences = sequences.filter(|(_, one)| !items::is_printed(one, &self.outline));
         let words = sequences.flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
         let is_read = |at: usize, word: usize| {
             self.items.iter().any(|item| item.sequence == at && item.words.contains(&word))

@@ -4,6 +4,7 @@
 mod cmake;
 mod condition;
 mod file;
+mod genex;
 mod group;
 mod items;
 mod outline;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::genex;
 use super::items::Item;
 use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
@@ -120,7 +121,10 @@ impl Outline {
     }
 
     /// Adds a sequence, and those within its strings.
-    pub fn add(&mut self, sequence: Sequence, bytes: &[u8]) {
+    pub fn add(&mut self, mut sequence: Sequence, bytes: &[u8]) {
+        if self.is_cmake {
+            sequence.words = genex::unwrapped(sequence.words, false, bytes);
+        }
         let at = self.sequences.len();
         let strings: Vec<Sequence> = sequence
             .words
@@ -129,6 +133,7 @@ impl Outline {
             .flat_map(|(word, outer)| outer.quoted.iter().map(move |range| (word, range.clone())))
             .filter_map(|(word, range)| {
                 let words = inside(bytes, range);
+                let words = if self.is_cmake { genex::unwrapped(words, true, bytes) } else { words };
                 let holds = !words.is_empty();
                 holds.then(|| Sequence { words, holder: Some((at, word)), ..sequence.clone() })
             })

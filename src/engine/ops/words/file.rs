@@ -7,7 +7,7 @@ use super::items::{self, Item};
 use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
-use super::taken::taken;
+use super::taken::{SELECT, handed, taken};
 use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
@@ -69,9 +69,13 @@ fn selected_instead(variable: &str, have: &[Code], law: &Law<'_>) -> Option<Stri
         true => format!("behind it, list(APPEND {variable} {})", flags.join(" ")),
         false => format!("instead of it, set({variable} {})", flags.join(" ")),
     };
+    let is_replaced = !flags.is_empty() && !law.wish.only.is_empty();
     let phrases = [
         (!flags.is_empty(), command),
-        (!refused.is_empty(), format!("the given CUDA refuses {}: take it out", labels(refused))),
+        (
+            !refused.is_empty() && !is_replaced,
+            format!("the given CUDA refuses {}: take it out", labels(refused)),
+        ),
     ];
     let said: Vec<String> =
         phrases.into_iter().filter(|(is_said, _)| *is_said).map(|(_, text)| text).collect();
@@ -171,15 +175,28 @@ impl<'a> BuildFile<'a> {
         }
     }
 
-    /// What is given to the function of CMake's FindCUDA that makes flags of architectures. It reads `8.6` and names up
-    /// to Ampere, and stops at `12.0`.
+    /// What is given to the function of CMake's FindCUDA that makes flags of architectures, itself or by variables.
     fn selected(&self, law: &Law<'_>) -> Vec<String> {
-        let calls = self.outline.sequences.iter().filter(|one| {
-            one.name.is_none() && one.holder.is_none() && one.owner == "cuda_select_nvcc_arch_flags"
-        });
+        let calls = self
+            .outline
+            .sequences
+            .iter()
+            .filter(|one| one.name.is_none() && one.holder.is_none() && one.owner == SELECT);
+        let mut calls = calls.peekable();
+        if calls.peek().is_none() {
+            return Vec::new();
+        }
+        let settled = group::settle(&self.groups, &self.outline, &self.items, law);
         let told = |call: &Sequence| {
             let (first, values) = call.words.split_first()?;
-            let codes = values.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default());
+            let of_command = self.outline.sequences.iter().filter(|one| one.command == call.command);
+            let names = handed(&self.outline, of_command);
+            let lists = self.groups.iter().zip(&settled);
+            let lists =
+                lists.filter(|(group, _)| group.name.as_ref().is_some_and(|name| names.contains(name)));
+            let kept = lists.flat_map(|(group, settled)| group.kept(settled.as_ref(), &self.items));
+            let codes =
+                values.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default()).chain(kept);
             let advice = selected_instead(&first.text, &codes.collect::<Vec<_>>(), law)?;
             let line = line_of(self.bytes, call.command.start);
             let what = "cuda_select_nvcc_arch_flags of CMake knows no architecture after Ampere";

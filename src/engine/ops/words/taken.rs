@@ -43,6 +43,30 @@ fn is_named(name: &str, names: &[String]) -> bool {
     names.iter().any(|wanted| wanted.strip_prefix('*').map_or(name == wanted, |end| name.ends_with(end)))
 }
 
+/// The function of CMake's FindCUDA that makes flags of architectures. It reads `8.6` and names up to Ampere, and stops
+/// at `12.0`.
+pub const SELECT: &str = "cuda_select_nvcc_arch_flags";
+
+/// The variables that are given to it, and those that they are made of.
+pub fn selected(outline: &Outline) -> Vec<String> {
+    let calls = outline.sequences.iter().filter(|one| one.name.is_none() && one.owner == SELECT);
+    handed(outline, calls)
+}
+
+/// The variables that calls are given, and those that they are made of.
+pub fn handed<'a>(outline: &Outline, calls: impl Iterator<Item = &'a Sequence>) -> Vec<String> {
+    let mut handed: Vec<String> =
+        calls.flat_map(|call| &call.words).filter_map(|word| variable(&word.text)).collect();
+    let mut at = 0;
+    while let Some(name) = handed.get(at).cloned() {
+        let values = outline.sequences.iter().filter(|one| one.name.as_ref() == Some(&name));
+        let new: Vec<String> = values.filter_map(taken).filter(|name| !handed.contains(name)).collect();
+        handed.extend(new);
+        at += 1;
+    }
+    handed
+}
+
 /// The variable that a value consists of, besides its own old value.
 pub fn taken(sequence: &Sequence) -> Option<String> {
     let mut words = sequence.words.iter().filter(|word| !sequence.is_itself(word));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::called;
 use super::group::{self, Group};
 use super::items::{self, Item};
 use super::outline::{Outline, Sequence};
@@ -169,35 +170,42 @@ impl<'a> BuildFile<'a> {
         match what {
             Lists::Flags => self.stray_flags(),
             Lists::Named(names) => {
-                let known = [self.selected(law), self.lists_of_kernels()].concat();
+                let known = [self.called(law), self.lists_of_kernels()].concat();
                 [known, self.computed(names), self.left_to(names), self.ptx_alone(law)].concat()
             }
         }
     }
 
-    /// What is given to the function of CMake's FindCUDA that makes flags of architectures, itself or by variables.
-    fn selected(&self, law: &Law<'_>) -> Vec<String> {
+    /// What is given to functions that make flags of it, itself or by variables.
+    fn called(&self, law: &Law<'_>) -> Vec<String> {
+        let settled = group::settle(&self.groups, &self.outline, &self.items, law);
+        let codes = |words: &[&Word]| -> Vec<Code> {
+            let names = handed(&self.outline, words);
+            let is_handed = |group: &Group| group.name.as_ref().is_some_and(|name| names.contains(name));
+            let lists = self.groups.iter().zip(&settled).filter(|(group, _)| is_handed(group));
+            let afterwards =
+                lists.flat_map(|(group, settled)| group.afterwards(settled.as_ref(), &self.items));
+            words
+                .iter()
+                .flat_map(|word| parse_codes(&word.text).unwrap_or_default())
+                .chain(afterwards)
+                .collect()
+        };
+        let told = called::told(&self.outline, (self.path, self.bytes), &codes, law);
+        [self.selected(&codes, law), told].concat()
+    }
+
+    /// What is given to the function of CMake's FindCUDA that makes flags of architectures.
+    fn selected(&self, codes: &dyn Fn(&[&Word]) -> Vec<Code>, law: &Law<'_>) -> Vec<String> {
         let calls = self
             .outline
             .sequences
             .iter()
             .filter(|one| one.name.is_none() && one.holder.is_none() && one.owner == SELECT);
-        let mut calls = calls.peekable();
-        if calls.peek().is_none() {
-            return Vec::new();
-        }
-        let settled = group::settle(&self.groups, &self.outline, &self.items, law);
         let told = |call: &Sequence| {
-            let (first, values) = call.words.split_first()?;
             let of_command = self.outline.sequences.iter().filter(|one| one.command == call.command);
-            let names = handed(&self.outline, of_command);
-            let lists = self.groups.iter().zip(&settled);
-            let lists =
-                lists.filter(|(group, _)| group.name.as_ref().is_some_and(|name| names.contains(name)));
-            let kept = lists.flat_map(|(group, settled)| group.kept(settled.as_ref(), &self.items));
-            let codes =
-                values.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default()).chain(kept);
-            let advice = selected_instead(&first.text, &codes.collect::<Vec<_>>(), law)?;
+            let words: Vec<&Word> = of_command.flat_map(|one| &one.words).collect();
+            let advice = selected_instead(&call.words.first()?.text, &codes(&words), law)?;
             let line = line_of(self.bytes, call.command.start);
             let what = "cuda_select_nvcc_arch_flags of CMake knows no architecture after Ampere";
             Some(format!("{} line {line}: {what}: {advice}", self.path))

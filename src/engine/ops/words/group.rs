@@ -117,8 +117,8 @@ impl List<'_> {
 }
 
 impl Group {
-    /// What of the list stays.
-    pub fn kept(&self, settled: Option<&Settled>, items: &[Item]) -> Vec<Code> {
+    /// What the list gives when it is settled.
+    pub fn afterwards(&self, settled: Option<&Settled>, items: &[Item]) -> Vec<Code> {
         let kept = self.items.iter().enumerate().flat_map(|(at, item)| {
             match settled.and_then(|one| one.fates.get(at)) {
                 Some(Fate::Goes) => Vec::new(),
@@ -126,7 +126,8 @@ impl Group {
                 Some(Fate::Stays) | None => codes(items[*item].parts.iter()),
             }
         });
-        kept.collect()
+        let added = settled.into_iter().flat_map(|one| &one.additions);
+        kept.chain(added.flat_map(|one| codes(one.parts.iter()))).collect()
     }
 }
 

@@ -127,7 +127,7 @@ fn is_option(text: &str) -> bool {
 
 /// The variables that stand where words name an architecture, and whether they hold its number alone: `-arch=$(ARCH)`,
 /// `-arch ${ARCH}`, `code=sm_$(SM)`.
-fn referred(words: &[Word]) -> Vec<(String, bool)> {
+pub fn referred(words: &[Word]) -> Vec<(String, bool)> {
     let within = |word: &Word| -> Vec<(String, bool)> {
         let behind = |(mark, is_number): (&str, bool)| {
             let rests = word.text.split(mark).skip(1);

@@ -1,6 +1,7 @@
 //! Lists of architectures outside of Python: CMake, makefiles, shell scripts, Dockerfiles. They are read as words; what
 //! stands beside an entry, its quotes and its place stay.
 
+mod called;
 mod cmake;
 mod condition;
 mod file;

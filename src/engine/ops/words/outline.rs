@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::called::Function;
 use super::genex;
 use super::items::Item;
 use crate::engine::ops::choice::Choice;
@@ -18,6 +19,8 @@ pub struct Outline {
     pub is_cmake: bool,
     /// In the order of the file; a string comes after what holds it.
     pub sequences: Vec<Sequence>,
+    /// The functions and macros that it defines.
+    pub functions: Vec<Function>,
 }
 
 /// A part of the file that a condition decides about.
@@ -89,7 +92,7 @@ impl Outline {
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
         let (parent, presence) = (0, worlds.everywhere());
         let whole = Block { parent, presence, alone: None, commands: 0, guard: None, choice: None };
-        Self { blocks: vec![whole], is_cmake, sequences: Vec::new() }
+        Self { blocks: vec![whole], is_cmake, sequences: Vec::new(), functions: Vec::new() }
     }
 
     /// Adds a block within another one, where a condition holds.

@@ -1,8 +1,10 @@
 //! Lists that are made of a variable: `set(CMAKE_CUDA_ARCHITECTURES ${ARCHS})`, `ENV TORCH_CUDA_ARCH_LIST=$ARCHES`.
 
 use super::Names;
+use super::called;
 use super::items::{asked, is_printed, variable};
 use super::outline::{Outline, Sequence};
+use crate::engine::syntax::words::Word;
 
 impl Names {
     /// Whether a name is one of these.
@@ -20,7 +22,7 @@ impl Names {
         let mut names = self.clone();
         let loops =
             outline.sequences.iter().filter(|one| one.is_of_loop()).filter_map(|one| one.name.clone());
-        let asked = asked(outline);
+        let asked = [asked(outline), called::asked(outline)].concat();
         names.others.extend(loops.filter(|name| asked.iter().any(|(asked, _)| asked == name)));
         while let Some((of_torch, variable)) = names.missing(outline) {
             let known = if of_torch { &mut names.torch } else { &mut names.others };
@@ -50,13 +52,12 @@ pub const SELECT: &str = "cuda_select_nvcc_arch_flags";
 /// The variables that are given to it, and those that they are made of.
 pub fn selected(outline: &Outline) -> Vec<String> {
     let calls = outline.sequences.iter().filter(|one| one.name.is_none() && one.owner == SELECT);
-    handed(outline, calls)
+    handed(outline, &calls.flat_map(|call| &call.words).collect::<Vec<_>>())
 }
 
-/// The variables that calls are given, and those that they are made of.
-pub fn handed<'a>(outline: &Outline, calls: impl Iterator<Item = &'a Sequence>) -> Vec<String> {
-    let mut handed: Vec<String> =
-        calls.flat_map(|call| &call.words).filter_map(|word| variable(&word.text)).collect();
+/// The variables among words of a call, and those that they are made of.
+pub fn handed(outline: &Outline, words: &[&Word]) -> Vec<String> {
+    let mut handed: Vec<String> = words.iter().filter_map(|word| variable(&word.text)).collect();
     let mut at = 0;
     while let Some(name) = handed.get(at).cloned() {
         let values = outline.sequences.iter().filter(|one| one.name.as_ref() == Some(&name));

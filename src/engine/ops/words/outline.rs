@@ -173,11 +173,24 @@ impl Outline {
 /// What owns a variable that a loop gives its values.
 const LOOP: &str = "loop";
 
+/// What owns a variable that is an array.
+const ARRAY: &str = "array";
+
 impl Sequence {
     /// The values that a loop goes through.
     pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
         let (name, owner) = (Some(name), LOOP.to_string());
         Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+    }
+
+    /// The elements of an array of a shell.
+    pub fn of_array(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
+        Self { owner: ARRAY.to_string(), ..Self::of_loop(name, words, (command, block)) }
+    }
+
+    /// Whether it is the elements of an array.
+    pub fn is_of_array(&self) -> bool {
+        self.owner == ARRAY
     }
 
     /// Whether it is the values that a loop goes through.
@@ -206,6 +219,12 @@ impl Sequence {
     pub fn is_itself(&self, word: &Word) -> bool {
         let Some(name) = &self.name else { return false };
         let text = word.text.trim_matches(['"', ';']);
-        [format!("${{{name}}}"), format!("$({name})"), format!("${name}")].iter().any(|own| own == text)
+        let text = without_index(text);
+        [format!("${{{name}}}"), format!("$({name})"), format!("${name}")].contains(&text)
     }
+}
+
+/// All of an array as the variable itself: `${ARCHS[@]}`.
+pub fn without_index(text: &str) -> String {
+    ["[@]}", "[*]}"].iter().fold(text.to_string(), |text, index| text.replace(index, "}"))
 }

@@ -123,9 +123,12 @@ impl<'a> Pen<'a> {
     /// The string of an element that has one for itself beside others: `"7.0" "7.5"`; and what stands between them.
     fn string_of_one(&self, item: &Item) -> Option<(Range<usize>, String)> {
         let sequence = &self.outline.sequences[item.sequence];
-        let (holder, word) =
-            sequence.holder.filter(|_| self.outline.is_cmake && sequence.words.len() == 1)?;
+        let is_apart = self.outline.is_cmake || sequence.is_of_array();
+        let (holder, word) = sequence.holder.filter(|_| is_apart && sequence.words.len() == 1)?;
         let words = &self.outline.sequences[holder].words;
+        if words.len() == 1 && sequence.is_of_array() {
+            return Some((words[word].range.clone(), " ".to_string()));
+        }
         let pair = if word == 0 { words.get(0..2)? } else { words.get(word - 1..=word)? };
         let gap = &self.bytes[pair[0].range.end..pair[1].range.start];
         Some((words[word].range.clone(), without_comment(String::from_utf8_lossy(gap).into_owned())))
@@ -326,7 +329,9 @@ impl<'a> Pen<'a> {
             if others == 0 && !sequence.resets && self.is_alone(&sequence.command) {
                 empty.push(sequence.command.clone());
                 self.gone.remove(&at);
-            } else if let Some((holder, word)) = sequence.holder.filter(|_| self.outline.is_cmake) {
+            } else if let Some((holder, word)) =
+                sequence.holder.filter(|_| self.outline.is_cmake || sequence.is_of_array())
+            {
                 self.gone.remove(&at);
                 self.gone.entry(holder).or_default().insert(word);
             }

@@ -3,7 +3,7 @@
 use super::Names;
 use super::called;
 use super::items::{asked, is_printed, variable};
-use super::outline::{Outline, Sequence};
+use super::outline::{Outline, Sequence, without_index};
 use crate::engine::syntax::words::Word;
 
 impl Names {
@@ -72,9 +72,9 @@ pub fn handed(outline: &Outline, words: &[&Word]) -> Vec<String> {
 pub fn taken(sequence: &Sequence) -> Option<String> {
     let mut words = sequence.words.iter().filter(|word| !sequence.is_itself(word));
     let (only, None) = (words.next()?, words.next()) else { return None };
-    let name = variable(&only.text)?;
+    let text = without_index(&only.text);
+    let name = variable(&text)?;
     let whole = [format!("${name}"), format!("${{{name}}}"), format!("$({name})")];
-    let has_default =
-        only.text.starts_with(&format!("${{{name}")) && only.text.matches(['{', '}']).count() == 2;
-    (whole.contains(&only.text) || (has_default && only.text.ends_with('}'))).then_some(name)
+    let has_default = text.starts_with(&format!("${{{name}")) && text.matches(['{', '}']).count() == 2;
+    (whole.contains(&text) || (has_default && text.ends_with('}'))).then_some(name)
 }

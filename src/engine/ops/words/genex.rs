@@ -28,9 +28,9 @@ pub fn unwrapped(words: Vec<Word>, is_string: bool, bytes: &[u8]) -> Vec<Word> {
             at += 1;
             continue;
         };
-        for word in at..=last {
-            let Range { mut start, mut end } = words[word].range.clone();
-            let (opens, closes) = (word == at, word == last);
+        for (place, word) in words.iter().enumerate().take(last + 1).skip(at) {
+            let Range { mut start, mut end } = word.range.clone();
+            let (opens, closes) = (place == at, place == last);
             let whole = start..end;
             start += if opens { head } else { 0 };
             end -= if closes { depth } else { 0 };

@@ -1,5 +1,7 @@
 //! The effect of a plan: what each toolkit would compile, before and after.
 
+use std::collections::BTreeSet;
+
 use super::Plan;
 use crate::engine::ops::Op;
 use crate::engine::ops::gencode::{Compiled, Listed};
@@ -92,20 +94,51 @@ impl Plan {
     }
 }
 
-/// The lists of a file before with those after: by their order, or by their names where some went.
-fn matched(before: Vec<Listed>, mut after: Vec<Listed>) -> Vec<(Listed, Listed)> {
-    if before.len() == after.len() {
+/// The lists of a file before with those after: by their order, or by their names where some went or came. Those of one
+/// name that are not as many as before are one list, for what moved between them neither went nor came.
+fn matched(before: Vec<Listed>, after: Vec<Listed>) -> Vec<(Listed, Listed)> {
+    if before.iter().map(key).eq(after.iter().map(key)) {
         return before.into_iter().zip(after).collect();
     }
-    let nothing = |list: &Listed| Listed { given: vec![Vec::new(); list.given.len()], ..list.clone() };
-    let mut matched: Vec<(Listed, Listed)> = Vec::new();
-    for list in before {
-        let same = after.iter().position(|other| other.name == list.name);
-        let other = same.map_or_else(|| nothing(&list), |at| after.remove(at));
-        matched.push((list, other));
-    }
-    matched.extend(after.into_iter().map(|list| (nothing(&list), list)));
-    matched
+    let mut names: Vec<String> = before.iter().chain(&after).map(key).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let of_name = |name: &String| {
+        let own = |lists: &[Listed]| lists.iter().filter(|list| key(list) == *name).cloned().collect();
+        let (before, after): (Vec<Listed>, Vec<Listed>) = (own(&before), own(&after));
+        match before.len() == after.len() {
+            true => before.into_iter().zip(after).collect::<Vec<_>>(),
+            false => as_one(before).map_or_else(
+                || after.iter().map(|list| (nothing(list), list.clone())).collect(),
+                |before| vec![(before.clone(), as_one(after.clone()).unwrap_or_else(|| nothing(&before)))],
+            ),
+        }
+    };
+    names.iter().flat_map(of_name).collect()
+}
+
+/// What tells lists apart that may have moved: those without a name are named by their line.
+fn key(list: &Listed) -> String {
+    if list.name == format!("line {}", list.line) { String::new() } else { list.name.clone() }
+}
+
+/// A list that gives nothing.
+fn nothing(list: &Listed) -> Listed {
+    Listed { given: vec![Vec::new(); list.given.len()], ..list.clone() }
+}
+
+/// What several lists give together.
+fn as_one(lists: Vec<Listed>) -> Option<Listed> {
+    lists.into_iter().reduce(|mut one, other| {
+        one.given.iter_mut().zip(other.given).for_each(|(own, more)| extend(own, more));
+        one
+    })
+}
+
+/// What another list repeats is not said again.
+fn extend(flags: &mut Vec<Compiled>, more: Vec<Compiled>) {
+    let new: Vec<Compiled> = more.into_iter().filter(|flag| !flags.contains(flag)).collect();
+    flags.extend(new);
 }
 
 /// Lists of one name as one, where statements add to it or each toolkit reads one of them alone, such as in a ladder.
@@ -152,14 +185,11 @@ impl Pair {
         self.adds || other.adds || self.rows.iter().zip(&other.rows).all(is_apart)
     }
 
-    /// What another list repeats is not said again.
     fn join(&mut self, other: Pair) {
         self.adds |= other.adds;
         for (row, more) in self.rows.iter_mut().zip(other.rows) {
-            for (flags, more) in [(&mut row.before, more.before), (&mut row.after, more.after)] {
-                let new: Vec<Compiled> = more.into_iter().filter(|flag| !flags.contains(flag)).collect();
-                flags.extend(new);
-            }
+            extend(&mut row.before, more.before);
+            extend(&mut row.after, more.after);
         }
     }
 }
@@ -222,5 +252,30 @@ mod tests {
         let names: Vec<(&str, &str)> =
             pairs.iter().map(|(before, after)| (before.name.as_str(), after.name.as_str())).collect();
         assert_eq!(names, [("A", "A"), ("B", "B"), ("C", "C")]);
+    }
+
+    #[test]
+    fn what_moved_between_lists_of_one_name_neither_went_nor_came() {
+        let list = |name: &str, line: usize, flags: &str| {
+            let rows = pair(name, line, [flags; 2]).rows;
+            Listed { name: name.to_string(), line, given: rows.into_iter().map(|row| row.before).collect() }
+        };
+        let told = |before: Vec<Listed>, after: Vec<Listed>| {
+            let text = |list: &Listed| {
+                let codes = list.given[0].iter().map(|flag| flag.gencode.virtual_arch.to_string());
+                codes.collect::<Vec<_>>().join(" ")
+            };
+            let pairs = matched(before, after);
+            pairs.iter().map(|(before, after)| [text(before), text(after)].join("|")).collect::<Vec<_>>()
+        };
+        let split = vec![list("A", 3, "35|"), list("B", 4, "75|"), list("A", 5, "80 120|")];
+        assert_eq!(
+            told(vec![list("A", 1, "60 80|"), list("B", 4, "75|")], split),
+            ["60 80|35 80 120", "75|75"]
+        );
+        let commands = vec![list("line 1", 1, "70|"), list("line 2", 2, "80|"), list("line 3", 3, "90|")];
+        let left = vec![list("line 1", 1, "80|"), list("line 2", 2, "90|")];
+        assert_eq!(told(commands, left), ["70 80 90|80 90"]);
+        assert_eq!(told(vec![list("B", 1, "75|")], vec![list("A", 1, "80|")]), ["75|", "|80"]);
     }
 }

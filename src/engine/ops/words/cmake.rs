@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::called::Function;
 use super::condition::{Token, holds_from, may_choose, truth};
 use super::outline::{Guard, Outline, Sequence};
 use crate::engine::ops::choice::Choice;
@@ -44,6 +45,7 @@ impl Reader<'_> {
                 "while_loop" | "block_def" | "body" => self.body(child, block),
                 "function_def" | "macro_def" => {
                     let own = self.outline.block(block, &self.worlds.everywhere(), None);
+                    self.outline.functions.extend(self.function(child, own));
                     self.body(child, own);
                 }
                 _ => {}
@@ -108,6 +110,15 @@ impl Reader<'_> {
             version: version.quoted.first().cloned().unwrap_or(version.range),
             exclusive,
         })
+    }
+
+    fn function(&self, node: Node<'_>, block: usize) -> Option<Function> {
+        let is_opening = |child: &Node<'_>| matches!(child.kind(), "function_command" | "macro_command");
+        let opening = significant_children(node).into_iter().find(is_opening)?;
+        let words = arguments(opening, self.parsed);
+        let (name, parameters) = words.split_first()?;
+        let parameters = parameters.iter().map(|word| word.text.clone()).collect();
+        Some(Function { name: name.text.to_lowercase(), parameters, block })
     }
 
     fn token(&self, node: Node<'_>) -> Vec<Token> {

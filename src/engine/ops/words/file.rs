@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::called;
 use super::group::{self, Group};
 use super::items::{self, Item};
 use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
-use super::taken::taken;
+use super::taken::{SELECT, handed, taken};
 use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
@@ -69,9 +70,13 @@ fn selected_instead(variable: &str, have: &[Code], law: &Law<'_>) -> Option<Stri
         true => format!("behind it, list(APPEND {variable} {})", flags.join(" ")),
         false => format!("instead of it, set({variable} {})", flags.join(" ")),
     };
+    let is_replaced = !flags.is_empty() && !law.wish.only.is_empty();
     let phrases = [
         (!flags.is_empty(), command),
-        (!refused.is_empty(), format!("the given CUDA refuses {}: take it out", labels(refused))),
+        (
+            !refused.is_empty() && !is_replaced,
+            format!("the given CUDA refuses {}: take it out", labels(refused)),
+        ),
     ];
     let said: Vec<String> =
         phrases.into_iter().filter(|(is_said, _)| *is_said).map(|(_, text)| text).collect();
@@ -165,22 +170,42 @@ impl<'a> BuildFile<'a> {
         match what {
             Lists::Flags => self.stray_flags(),
             Lists::Named(names) => {
-                let known = [self.selected(law), self.lists_of_kernels()].concat();
+                let known = [self.called(law), self.lists_of_kernels()].concat();
                 [known, self.computed(names), self.left_to(names), self.ptx_alone(law)].concat()
             }
         }
     }
 
-    /// What is given to the function of CMake's FindCUDA that makes flags of architectures. It reads `8.6` and names up
-    /// to Ampere, and stops at `12.0`.
-    fn selected(&self, law: &Law<'_>) -> Vec<String> {
-        let calls = self.outline.sequences.iter().filter(|one| {
-            one.name.is_none() && one.holder.is_none() && one.owner == "cuda_select_nvcc_arch_flags"
-        });
+    /// What is given to functions that make flags of it, itself or by variables.
+    fn called(&self, law: &Law<'_>) -> Vec<String> {
+        let settled = group::settle(&self.groups, &self.outline, &self.items, law);
+        let codes = |words: &[&Word]| -> Vec<Code> {
+            let names = handed(&self.outline, words);
+            let is_handed = |group: &Group| group.name.as_ref().is_some_and(|name| names.contains(name));
+            let lists = self.groups.iter().zip(&settled).filter(|(group, _)| is_handed(group));
+            let afterwards =
+                lists.flat_map(|(group, settled)| group.afterwards(settled.as_ref(), &self.items));
+            words
+                .iter()
+                .flat_map(|word| parse_codes(&word.text).unwrap_or_default())
+                .chain(afterwards)
+                .collect()
+        };
+        let told = called::told(&self.outline, (self.path, self.bytes), &codes, law);
+        [self.selected(&codes, law), told].concat()
+    }
+
+    /// What is given to the function of CMake's FindCUDA that makes flags of architectures.
+    fn selected(&self, codes: &dyn Fn(&[&Word]) -> Vec<Code>, law: &Law<'_>) -> Vec<String> {
+        let calls = self
+            .outline
+            .sequences
+            .iter()
+            .filter(|one| one.name.is_none() && one.holder.is_none() && one.owner == SELECT);
         let told = |call: &Sequence| {
-            let (first, values) = call.words.split_first()?;
-            let codes = values.iter().flat_map(|word| parse_codes(&word.text).unwrap_or_default());
-            let advice = selected_instead(&first.text, &codes.collect::<Vec<_>>(), law)?;
+            let of_command = self.outline.sequences.iter().filter(|one| one.command == call.command);
+            let words: Vec<&Word> = of_command.flat_map(|one| &one.words).collect();
+            let advice = selected_instead(&call.words.first()?.text, &codes(&words), law)?;
             let line = line_of(self.bytes, call.command.start);
             let what = "cuda_select_nvcc_arch_flags of CMake knows no architecture after Ampere";
             Some(format!("{} line {line}: {what}: {advice}", self.path))
@@ -266,6 +291,7 @@ impl<'a> BuildFile<'a> {
     /// Words that speak of an architecture and are no flag as nvcc takes it, such as those of generator expressions.
     fn stray_flags(&self) -> Vec<String> {
         let sequences = self.outline.sequences.iter().enumerate();
+        let sequences = sequences.filter(|(_, one)| !items::is_printed(one, &self.outline));
         let words = sequences.flat_map(|(at, one)| one.words.iter().enumerate().map(move |word| (at, word)));
         let is_read = |at: usize, word: usize| {
             self.items.iter().any(|item| item.sequence == at && item.words.contains(&word))

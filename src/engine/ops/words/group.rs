@@ -3,6 +3,7 @@
 use super::items::{Item, Notation, Spelling};
 use super::outline::Outline;
 use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
+use super::taken::selected;
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::ops::gencode::worlds::Presence;
 use crate::engine::syntax::words::Word;
@@ -22,11 +23,14 @@ pub struct Group {
     home: usize,
     /// Whether PyTorch checks it.
     by_torch: bool,
+    /// Whether CMake's own function makes flags of it, which stops at what it does not know.
+    pub is_selected: bool,
 }
 
 /// Puts the items of a file into lists. A command that gives a variable a new value begins another list.
 pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
+    let selected = selected(outline);
     for (at, sequence) in outline.sequences.iter().enumerate() {
         let own = items.iter().enumerate().filter(|(_, item)| item.sequence == at).map(|(item, _)| item);
         let own: Vec<usize> = own.collect();
@@ -49,7 +53,8 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
             None => {
                 let (name, home) = (sequence.name.clone(), sequence.block);
                 let by_torch = sequence.names().any(by_torch);
-                groups.push(Group { items: own, name, key, command, home, by_torch });
+                let is_selected = name.as_ref().is_some_and(|name| selected.contains(name));
+                groups.push(Group { items: own, name, key, command, home, by_torch, is_selected });
             }
         }
     }
@@ -111,6 +116,21 @@ impl List<'_> {
     }
 }
 
+impl Group {
+    /// What the list gives when it is settled.
+    pub fn afterwards(&self, settled: Option<&Settled>, items: &[Item]) -> Vec<Code> {
+        let kept = self.items.iter().enumerate().flat_map(|(at, item)| {
+            match settled.and_then(|one| one.fates.get(at)) {
+                Some(Fate::Goes) => Vec::new(),
+                Some(Fate::Becomes(parts)) => codes(parts.iter()),
+                Some(Fate::Stays) | None => codes(items[*item].parts.iter()),
+            }
+        });
+        let added = settled.into_iter().flat_map(|one| &one.additions);
+        kept.chain(added.flat_map(|one| codes(one.parts.iter()))).collect()
+    }
+}
+
 fn codes<'a>(parts: impl Iterator<Item = &'a Gencode>) -> Vec<Code> {
     parts.flat_map(|part| part.codes.iter().copied()).collect()
 }
@@ -147,7 +167,21 @@ impl Group {
         let named_for = self.name.as_deref().filter(|name| is_named_for(name, own()));
         let is_code = |word: &Word| word.text.starts_with("-code") || word.text.starts_with("--gpu-code");
         let is_paired = own().any(|item| outline.sequences[item.sequence].words.iter().any(is_code));
-        List { entries, blocks, home, guards, ptx, single, is_one, is_paired, by_torch, is_value, named_for }
+        let is_selected = self.is_selected;
+        List {
+            entries,
+            blocks,
+            home,
+            guards,
+            ptx,
+            single,
+            is_one,
+            is_paired,
+            by_torch,
+            is_selected,
+            is_value,
+            named_for,
+        }
     }
 
     /// The blocks whose condition can be written anew, with an entry of the list in a command of its own.

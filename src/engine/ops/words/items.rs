@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::genex;
 use super::outline::{Outline, Sequence};
 use crate::engine::arch::{Arch, Code, Gencode, parse_codes};
 use crate::engine::syntax::words::Word;
@@ -59,9 +60,11 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
         if items.iter().any(|item| read(&item)) {
             continue;
         }
+        let sealed = if outline.is_cmake { genex::sealed(&sequence.words) } else { Vec::new() };
         let mut word = 0;
         while word < sequence.words.len() {
-            let found = flag(&sequence.words[word..], bytes);
+            let is_sealed = sealed.iter().any(|range| range.contains(&word));
+            let found = flag(&sequence.words[word..], bytes).filter(|_| !is_sealed);
             let length = found.as_ref().map_or(1, |(length, _, _)| *length);
             if let Some((_, parts, spelling)) = found {
                 items.push(Item { sequence: at, words: word..word + length, parts, spelling });
@@ -124,7 +127,7 @@ fn is_option(text: &str) -> bool {
 
 /// The variables that stand where words name an architecture, and whether they hold its number alone: `-arch=$(ARCH)`,
 /// `-arch ${ARCH}`, `code=sm_$(SM)`.
-fn referred(words: &[Word]) -> Vec<(String, bool)> {
+pub fn referred(words: &[Word]) -> Vec<(String, bool)> {
     let within = |word: &Word| -> Vec<(String, bool)> {
         let behind = |(mark, is_number): (&str, bool)| {
             let rests = word.text.split(mark).skip(1);

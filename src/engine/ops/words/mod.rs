@@ -1,9 +1,11 @@
 //! Lists of architectures outside of Python: CMake, makefiles, shell scripts, Dockerfiles. They are read as words; what
 //! stands beside an entry, its quotes and its place stay.
 
+mod called;
 mod cmake;
 mod condition;
 mod file;
+mod genex;
 mod group;
 mod items;
 mod outline;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::called::Function;
+use super::genex;
 use super::items::Item;
 use crate::engine::ops::choice::Choice;
 use crate::engine::ops::gencode::worlds::{Presence, Worlds};
@@ -17,6 +19,8 @@ pub struct Outline {
     pub is_cmake: bool,
     /// In the order of the file; a string comes after what holds it.
     pub sequences: Vec<Sequence>,
+    /// The functions and macros that it defines.
+    pub functions: Vec<Function>,
 }
 
 /// A part of the file that a condition decides about.
@@ -88,7 +92,7 @@ impl Outline {
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
         let (parent, presence) = (0, worlds.everywhere());
         let whole = Block { parent, presence, alone: None, commands: 0, guard: None, choice: None };
-        Self { blocks: vec![whole], is_cmake, sequences: Vec::new() }
+        Self { blocks: vec![whole], is_cmake, sequences: Vec::new(), functions: Vec::new() }
     }
 
     /// Adds a block within another one, where a condition holds.
@@ -120,7 +124,10 @@ impl Outline {
     }
 
     /// Adds a sequence, and those within its strings.
-    pub fn add(&mut self, sequence: Sequence, bytes: &[u8]) {
+    pub fn add(&mut self, mut sequence: Sequence, bytes: &[u8]) {
+        if self.is_cmake {
+            sequence.words = genex::unwrapped(sequence.words, false, bytes);
+        }
         let at = self.sequences.len();
         let strings: Vec<Sequence> = sequence
             .words
@@ -129,6 +136,7 @@ impl Outline {
             .flat_map(|(word, outer)| outer.quoted.iter().map(move |range| (word, range.clone())))
             .filter_map(|(word, range)| {
                 let words = inside(bytes, range);
+                let words = if self.is_cmake { genex::unwrapped(words, true, bytes) } else { words };
                 let holds = !words.is_empty();
                 holds.then(|| Sequence { words, holder: Some((at, word)), ..sequence.clone() })
             })
@@ -165,11 +173,24 @@ impl Outline {
 /// What owns a variable that a loop gives its values.
 const LOOP: &str = "loop";
 
+/// What owns a variable that is an array.
+const ARRAY: &str = "array";
+
 impl Sequence {
     /// The values that a loop goes through.
     pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
         let (name, owner) = (Some(name), LOOP.to_string());
         Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+    }
+
+    /// The elements of an array of a shell.
+    pub fn of_array(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
+        Self { owner: ARRAY.to_string(), ..Self::of_loop(name, words, (command, block)) }
+    }
+
+    /// Whether it is the elements of an array.
+    pub fn is_of_array(&self) -> bool {
+        self.owner == ARRAY
     }
 
     /// Whether it is the values that a loop goes through.
@@ -198,6 +219,12 @@ impl Sequence {
     pub fn is_itself(&self, word: &Word) -> bool {
         let Some(name) = &self.name else { return false };
         let text = word.text.trim_matches(['"', ';']);
-        [format!("${{{name}}}"), format!("$({name})"), format!("${name}")].iter().any(|own| own == text)
+        let text = without_index(text);
+        [format!("${{{name}}}"), format!("$({name})"), format!("${name}")].contains(&text)
     }
+}
+
+/// All of an array as the variable itself: `${ARCHS[@]}`.
+pub fn without_index(text: &str) -> String {
+    ["[@]}", "[*]}"].iter().fold(text.to_string(), |text, index| text.replace(index, "}"))
 }

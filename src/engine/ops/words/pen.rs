@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::genex;
 use super::group::Group;
 use super::items::{Item, Notation, Spelling, gencode_value};
 use super::outline::{Outline, Sequence};
@@ -12,6 +13,10 @@ use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::edit::{Edit, Edits, Overlap};
 use crate::engine::syntax::style;
+use crate::engine::syntax::words::Word;
+
+/// The commands of CMake that drop an argument that comes twice.
+const DEDUPLICATING: [&str; 2] = ["target_compile_options", "add_compile_options"];
 
 /// Writes the edits of one file.
 pub struct Pen<'a> {
@@ -118,9 +123,12 @@ impl<'a> Pen<'a> {
     /// The string of an element that has one for itself beside others: `"7.0" "7.5"`; and what stands between them.
     fn string_of_one(&self, item: &Item) -> Option<(Range<usize>, String)> {
         let sequence = &self.outline.sequences[item.sequence];
-        let (holder, word) =
-            sequence.holder.filter(|_| self.outline.is_cmake && sequence.words.len() == 1)?;
+        let is_apart = self.outline.is_cmake || sequence.is_of_array();
+        let (holder, word) = sequence.holder.filter(|_| is_apart && sequence.words.len() == 1)?;
         let words = &self.outline.sequences[holder].words;
+        if words.len() == 1 && sequence.is_of_array() {
+            return Some((words[word].range.clone(), " ".to_string()));
+        }
         let pair = if word == 0 { words.get(0..2)? } else { words.get(word - 1..=word)? };
         let gap = &self.bytes[pair[0].range.end..pair[1].range.start];
         Some((words[word].range.clone(), without_comment(String::from_utf8_lossy(gap).into_owned())))
@@ -140,6 +148,12 @@ impl<'a> Pen<'a> {
             Spelling::Gencode(value) => {
                 let whole = self.range_of(model);
                 let before = String::from_utf8_lossy(&self.bytes[whole.start..value.start]);
+                // Of arguments that come twice CMake drops one: `-gencode A -gencode B` would become `-gencode A B`.
+                let drops = DEDUPLICATING.contains(&self.outline.sequences[model.sequence].owner.as_str());
+                let before = match before.split_once(|c: char| c.is_whitespace() || c == ';') {
+                    Some((flag, _)) if drops => format!("{flag}=").into(),
+                    _ => before,
+                };
                 let after = String::from_utf8_lossy(&self.bytes[value.end..whole.end]);
                 format!("{before}{}{after}", gencode_value(parts).unwrap_or_default())
             }
@@ -172,8 +186,23 @@ impl<'a> Pen<'a> {
             String::from_utf8_lossy(&self.bytes[gap]).into_owned()
         });
         let is_list = matches!(item.spelling, Spelling::Element(_)) && sequence.holder.is_some();
+        let gap = gap.or_else(|| self.list_gap(sequence, item));
         let gap = gap.unwrap_or_else(|| if is_list { ";" } else { " " }.to_string());
         without_comment(gap)
+    }
+
+    /// The `;` of a list within a string, where it stands in an item or beside it, or where an expression of CMake does.
+    fn list_gap(&self, sequence: &Sequence, item: &Item) -> Option<String> {
+        let words = &sequence.words;
+        let (first, last) = (item.words.start.saturating_sub(1), item.words.end.min(words.len() - 1));
+        let gap = |pair: &[Word]| {
+            let gap =
+                String::from_utf8_lossy(&self.bytes[pair[0].range.end..pair[1].range.start]).into_owned();
+            Some(gap.trim().to_string()).filter(|gap| gap.contains(';'))
+        };
+        let is_wrapped = self.outline.is_cmake
+            && [first, last].iter().any(|at| !item.words.contains(at) && genex::is_mark(&words[*at]));
+        words[first..=last].windows(2).find_map(gap).or(is_wrapped.then(|| ";".to_string()))
     }
 
     /// Where a new line begins behind an item that a comment follows.
@@ -256,6 +285,11 @@ impl<'a> Pen<'a> {
 
     /// All edits of the file.
     pub fn edits(mut self) -> Result<Edits, Overlap> {
+        if self.outline.is_cmake {
+            for (at, words) in &mut self.gone {
+                words.extend(genex::emptied(&self.outline.sequences[*at].words, words));
+            }
+        }
         let commands = self.empty_commands();
         let blocks = self.empty_blocks(&commands);
         let lines = |range: &Range<usize>| style::whole_lines(self.bytes, range.clone());
@@ -295,7 +329,9 @@ impl<'a> Pen<'a> {
             if others == 0 && !sequence.resets && self.is_alone(&sequence.command) {
                 empty.push(sequence.command.clone());
                 self.gone.remove(&at);
-            } else if let Some((holder, word)) = sequence.holder.filter(|_| self.outline.is_cmake) {
+            } else if let Some((holder, word)) =
+                sequence.holder.filter(|_| self.outline.is_cmake || sequence.is_of_array())
+            {
                 self.gone.remove(&at);
                 self.gone.entry(holder).or_default().insert(word);
             }
@@ -337,7 +373,7 @@ impl<'a> Pen<'a> {
 }
 
 /// A word that gives a variable to others, or begins an instruction.
-fn is_keyword(word: &crate::engine::syntax::words::Word) -> bool {
+fn is_keyword(word: &Word) -> bool {
     matches!(word.text.as_str(), "export" | "ENV" | "ARG")
 }
 
@@ -363,11 +399,7 @@ fn removals(bytes: &[u8], sequence: &Sequence, gone: &BTreeSet<usize>) -> Vec<Ra
 
 /// Words with the gap before them; the first of all with the gap behind. A comment in the gap belongs to its
 /// neighbour and stays.
-fn with_gap(
-    bytes: &[u8],
-    words: &[crate::engine::syntax::words::Word],
-    gone: Range<usize>,
-) -> Option<Range<usize>> {
+fn with_gap(bytes: &[u8], words: &[Word], gone: Range<usize>) -> Option<Range<usize>> {
     let own = words[gone.start].range.start..words[gone.end - 1].range.end;
     let before = gone.start.checked_sub(1).map(|word| words[word].range.end..own.end);
     let behind = words.get(gone.end).map(|next| own.start..next.range.start);
@@ -379,7 +411,8 @@ fn with_gap(
             style::is_blank(&bytes[lines.start..own.start]) && (rest.is_empty() || rest.starts_with(b"#"));
         return if alone { Some(lines) } else { behind };
     }
-    before.or(behind)
+    // Behind the mark of an expression stands no gap.
+    before.filter(|range| *range != own || behind.is_none()).or(behind)
 }
 
 /// The quotes around the words of a sequence that had none.

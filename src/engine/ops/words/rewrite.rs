@@ -14,7 +14,7 @@ use crate::engine::ops::gencode::worlds::Worlds;
 use crate::engine::ops::{Aim, OpError, OpPlan, Outcome, Site, parse};
 use crate::engine::source::Sources;
 use crate::engine::syntax::Language;
-use crate::engine::syntax::words::{Dialect, Word, commands, inside};
+use crate::engine::syntax::words::{Command, Dialect, Word, commands, inside};
 
 /// Words that others replace, or that are reported.
 #[derive(Debug, Clone)]
@@ -259,8 +259,12 @@ fn word_lists(sources: &Sources, path: &str, bytes: &[u8]) -> Result<Vec<Vec<Wor
         Some(_) => Vec::new(),
         None => {
             let prints = |words: &[Word]| words.iter().find(|word| word.text != "RUN").is_some_and(prints);
-            let all = commands(Dialect::of_path(path), bytes).into_iter().map(|command| command.words);
-            all.filter(|words| !prints(words)).collect()
+            let all = commands(Dialect::of_path(path), bytes).into_iter();
+            let all = all.filter(|command| !prints(&command.words));
+            let lists = all.flat_map(|Command { words, arrays, .. }| {
+                std::iter::once(words).chain(arrays.into_iter().map(|array| array.elements))
+            });
+            lists.collect()
         }
     };
     let strings: Vec<Vec<Word>> = lists

@@ -7,7 +7,7 @@ use super::outline::{Outline, Sequence};
 use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
 use crate::engine::syntax::style;
-use crate::engine::syntax::words::{Command, Dialect, Word, commands, inside};
+use crate::engine::syntax::words::{Array, Command, Dialect, Word, commands, inside};
 
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
@@ -92,7 +92,7 @@ impl Reader<'_> {
             self.tested = Some(Condition { holds, choice });
         }
         if !words.is_empty() {
-            self.statement(words);
+            self.statement(words, &command.arrays);
         }
     }
 
@@ -153,7 +153,7 @@ impl Reader<'_> {
         self.outline.blocks[self.block].choice = open.choice.clone();
     }
 
-    fn statement(&mut self, words: &[Word]) {
+    fn statement(&mut self, words: &[Word], arrays: &[Array]) {
         let block = self.block;
         if let Some(tested) = &self.tested {
             self.block = self.outline.block(block, &tested.holds, None);
@@ -171,6 +171,9 @@ impl Reader<'_> {
                 self.add(None, false, words.to_vec(), words);
                 self.assignments(words);
             }
+        }
+        for array in arrays {
+            self.array(words, array);
         }
         self.outline.add_defaults(first, self.bytes);
         self.block = block;
@@ -205,6 +208,18 @@ impl Reader<'_> {
         self.outline.add(sequence, self.bytes);
     }
 
+    /// `ARCHS=(60 70)`
+    fn array(&mut self, words: &[Word], array: &Array) {
+        let Some((name, appends)) = assigned(&array.holder.text) else { return };
+        let start = words.first().map_or(array.holder.range.start, |word| word.range.start);
+        let place = (start..array.end, self.block);
+        let mut sequence = Sequence::of_array(name.to_string(), array.elements.clone(), place);
+        sequence.resets = !appends;
+        sequence.resets &= !mentions_itself(&sequence);
+        self.outline.add(sequence, self.bytes);
+        self.assignments(&array.elements);
+    }
+
     /// The words `NAME=value` of a command: `export A=1`, `ENV A=1 B=2`, `A=1 make`, `cmake -DA=1`.
     fn assignments(&mut self, words: &[Word]) {
         let holder = self.outline.sequences.iter().rposition(|sequence| sequence.holder.is_none());
@@ -220,6 +235,7 @@ impl Reader<'_> {
             }
             for sequence in self.outline.sequences.iter_mut().filter(|sequence| inner(sequence)) {
                 sequence.name = Some(name.to_string());
+                sequence.owner.clear();
                 sequence.resets = !appends && !mentions_itself(sequence);
             }
         }

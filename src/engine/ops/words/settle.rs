@@ -68,6 +68,8 @@ pub struct List<'a> {
     pub is_paired: bool,
     /// Whether PyTorch checks it.
     pub by_torch: bool,
+    /// Whether CMake's own function makes flags of it, which stops at what it does not know.
+    pub is_selected: bool,
     /// Whether it is a whole value, which must not become empty.
     pub is_value: bool,
     /// Its variable, where that is named for its one architecture: `GENCODE_SM60`.
@@ -181,6 +183,8 @@ impl List<'_> {
         self.entries.iter().for_each(|entry| settling.judge(entry));
         if self.single {
             settling.settle_single();
+        } else if self.is_selected {
+            settling.settle_selected();
         } else {
             let mut wanted: Vec<Code> = law.wish.wanted().collect();
             wanted.sort_by_key(|code| Gencode::of(*code).order());
@@ -464,7 +468,7 @@ impl Settling<'_> {
     }
 
     /// A list whose PTX a given toolkit refuses keeps PTX: of its newest architecture.
-    fn keep_ptx(&mut self) {
+    pub(super) fn keep_ptx(&mut self) {
         let additions = self.settled.additions.iter().map(|addition| &addition.parts);
         let all: Vec<Code> =
             self.kept.iter().chain(additions).flatten().flat_map(|part| part.codes.clone()).collect();

@@ -34,6 +34,18 @@ impl Settling<'_> {
         self.settled.fates = vec![Fate::Becomes(parts)];
     }
 
+    /// A list that CMake's own function reads gets nothing new; what is wanted is told where the function is called.
+    pub(super) fn settle_selected(&mut self) {
+        let kept: Vec<Gencode> = self.kept.concat();
+        let is_missing = self.law.wish.wanted().any(|code| !self.serves(&kept, code));
+        if kept.is_empty() || (is_missing && !self.law.wish.only.is_empty()) {
+            self.settled.fates.fill(Fate::Stays);
+            self.settled.dropped.clear();
+        } else {
+            self.keep_ptx();
+        }
+    }
+
     /// The given toolkit that gets to the list and refuses one of some results.
     fn refusing(&self, codes: &[Code]) -> Option<Toolkit> {
         let presence = &self.list.blocks[self.list.home];

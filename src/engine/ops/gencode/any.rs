@@ -211,7 +211,7 @@ fn is_on_request(offset: usize, parsed: &Parsed) -> bool {
     conditions.into_iter().any(|condition| descendants(condition).any(|inner| asks_for_arch(inner, parsed)))
 }
 
-/// How a file compares the toolkit with a version: `bare_metal_version`, `Version`, and what must hold before.
+/// How a file compares the toolkit with a version: `bare_metal_version`, `Version`, and what is asked before it.
 struct GuardStyle {
     toolkit: String,
     version: String,
@@ -246,8 +246,9 @@ fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
     styles.next()
 }
 
-/// What must be asked before a name has its value at a place, with `and`: nothing where it is assigned before it, or a
-/// parameter, in a function around it or in the file itself; a condition where it is assigned under that alone.
+/// What must be asked before a name is read at a place, with its `and`: nothing where it is assigned before it, or a
+/// parameter, in a function around it or in the file itself; `CUDA_HOME is not None` where it is assigned under that
+/// alone. Where it may have no value for another reason, none.
 fn known_if(name: Node<'_>, place: usize, parsed: &Parsed) -> Option<String> {
     if name.kind() != "identifier" {
         return Some(String::new());

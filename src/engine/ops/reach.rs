@@ -101,16 +101,23 @@ impl<'s> Reach<'s> {
         lacking
     }
 
-    /// The files in whose units one of these headers is read.
+    /// The files in whose units one of these headers is read: what all that come to an include of one read.
     pub fn reading_one(&self, is_it: impl Fn(&str) -> bool) -> BTreeSet<&'s str> {
-        let mut reading = BTreeSet::new();
-        for path in self.files.keys() {
-            let read = self.read_by(std::iter::once(*path));
-            if read.iter().flat_map(|path| self.lines(path)).any(|line| is_it(line.header)) {
-                reading.extend(read);
-            }
+        let mut including: BTreeMap<&str, Vec<&'s str>> = BTreeMap::new();
+        let mut open = Vec::new();
+        for (path, lines) in &self.files {
+            lines
+                .iter()
+                .filter_map(|line| line.to)
+                .for_each(|to| including.entry(to).or_default().push(path));
+            open.extend(lines.iter().any(|line| is_it(line.header)).then_some(*path));
         }
-        reading
+        let mut coming: BTreeSet<&str> = open.iter().copied().collect();
+        while let Some(path) = open.pop() {
+            let from = including.get(path).into_iter().flatten().copied();
+            open.extend(from.filter(|from| coming.insert(from)));
+        }
+        self.read_by(coming.into_iter())
     }
 
     /// All that some files read of the tree, and they themselves.

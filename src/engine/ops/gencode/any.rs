@@ -128,7 +128,7 @@ impl AnyGencodeOp {
             |entry: &Pattern| Pattern::new(entry.language, &entry.text.replace("$LIST", &list.name)).ok();
         let entries: Vec<Pattern> = spellings.filter_map(of_list).collect();
         let guard = |form: Option<String>| form.and_then(|form| Pattern::new(parsed.language, &form).ok());
-        let style = guard_style(parsed, list.starts.first().copied().unwrap_or_default());
+        let style = guard_style(parsed, &list.starts);
         let (first, last) = (style.as_ref().map(GuardStyle::from), style.as_ref().map(GuardStyle::until));
         let op = GencodeOp::of_entries(
             self.files.clone(),
@@ -229,8 +229,8 @@ impl GuardStyle {
 }
 
 /// The first comparison of the toolkit with a version that a call reads from a string, where the toolkit is known at
-/// this place already.
-fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
+/// all these places already.
+fn guard_style(parsed: &Parsed, places: &[usize]) -> Option<GuardStyle> {
     let mut offsets = ["ersion(", "parse("].map(|word| parsed.offsets_of(word)).concat();
     offsets.sort_unstable();
     let nodes = descendants_holding(parsed.root(), &offsets);
@@ -240,7 +240,8 @@ fn guard_style(parsed: &Parsed, place: usize) -> Option<GuardStyle> {
         let string = right.child_by_field_name("arguments")?.named_child(0)?;
         let whole = versions::subject(left, parsed).filter(|it| it.whose == Whose::Toolkit && it.is_whole());
         whole.filter(|_| string.kind() == "string" && versions::version(right, parsed).is_some())?;
-        let before = known_if(left, place, parsed)?;
+        let before = places.iter().map(|place| known_if(left, *place, parsed)).collect::<Option<Vec<_>>>()?;
+        let before = before.into_iter().max()?;
         Some(GuardStyle { toolkit: parsed.text(left), version: parsed.text(function), before })
     });
     styles.next()
@@ -260,23 +261,33 @@ fn known_if(name: Node<'_>, place: usize, parsed: &Parsed) -> Option<String> {
         let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
         left.is_some_and(is_it) || (node.kind() == "parameters" && is_it(*node))
     });
-    let in_sight = defined.filter(|node| {
-        let scope = ancestors(*node).find(|outer| outer.kind() == "function_definition");
-        node.end_byte() <= place && scope.is_none_or(|scope| scope.byte_range().contains(&place))
-    });
-    let asked: Vec<Vec<Node<'_>>> = in_sight.map(|node| branches_without(node, place)).collect();
+    let in_sight = |node: &Node<'_>| {
+        node.end_byte() <= place && function(*node).is_none_or(|scope| scope.byte_range().contains(&place))
+    };
+    let asked: Vec<Vec<Node<'_>>> =
+        defined.filter(in_sight).map(|node| branches_without(node, place)).collect();
+    let deleted = |node: Node<'_>| node.kind() == "delete_statement" && is_it(node) && in_sight(&node);
+    if asked.is_empty() || descendants_holding(parsed.root(), &offsets).any(deleted) {
+        return None;
+    }
     let is_each_branch = asked.iter().enumerate().any(|(at, one)| {
         let others = &asked[..at];
         others.iter().any(|other| whole_if(other) == whole_if(one) && other.last() != one.last())
     });
     // The file itself reads it there.
-    let reads = |node: &Node<'_>| {
-        node.kind() == "comparison_operator" && descendants(*node).any(|inner| parsed.text(inner) == text)
+    let here = parsed.root().descendant_for_byte_range(place, place).and_then(function);
+    let reads = |node: Node<'_>| {
+        let compares = node.kind() == "comparison_operator" && is_it(node) && function(node) == here;
+        compares && branches_without(node, place).is_empty()
     };
-    let compares = descendants_holding(parsed.root(), &offsets).filter(reads);
-    let is_read = compares.into_iter().any(|node| branches_without(node, place).is_empty());
+    let is_read = descendants_holding(parsed.root(), &offsets).any(reads);
     let always = is_each_branch || is_read || asked.iter().any(Vec::is_empty);
     if always { Some(String::new()) } else { before(asked.last()?, parsed) }
+}
+
+/// The function around a node.
+fn function(node: Node<'_>) -> Option<Node<'_>> {
+    ancestors(node).find(|outer| outer.kind() == "function_definition")
 }
 
 /// The `if` that the outermost of some branches belongs to.
@@ -344,6 +355,12 @@ mod tests {
         assert_eq!(asked("if a:\n    if b:\n        v = get()"), None);
         assert_eq!(asked("if a:\n    v = get()\nif b:\n    v = get()"), None);
         assert_eq!(asked("def f():\n    v = get()"), None);
+        assert_eq!(asked("def f():\n    v = get()\n    if v < 1: pass"), None);
+        assert_eq!(asked("v = get()\ndel v"), None);
+        assert_eq!(
+            asked(&format!("{home}\ndef f():\n    if v < 1: pass")),
+            Some("CUDA_HOME is not None and ".to_string())
+        );
         let within = "if a:\n    v = get()\n    v >= Version(\"1\")\n";
         let parsed = Parsed::new(Language::Python, within.as_bytes().into()).expect("python");
         let place = within.rfind("v >=").expect("place");

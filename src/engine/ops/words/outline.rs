@@ -17,6 +17,8 @@ pub struct Outline {
     pub blocks: Vec<Block>,
     /// Whether it is CMake.
     pub is_cmake: bool,
+    /// Whether it is a shell script, in which no branch may be empty.
+    pub is_shell: bool,
     /// In the order of the file; a string comes after what holds it.
     pub sequences: Vec<Sequence>,
     /// The functions and macros that it defines.
@@ -92,7 +94,7 @@ impl Outline {
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
         let (parent, presence) = (0, worlds.everywhere());
         let whole = Block { parent, presence, alone: None, commands: 0, guard: None, choice: None };
-        Self { blocks: vec![whole], is_cmake, sequences: Vec::new(), functions: Vec::new() }
+        Self { blocks: vec![whole], is_cmake, is_shell: false, sequences: Vec::new(), functions: Vec::new() }
     }
 
     /// Adds a block within another one, where a condition holds.

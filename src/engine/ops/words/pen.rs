@@ -279,7 +279,9 @@ impl<'a> Pen<'a> {
     fn is_alone(&self, command: &Range<usize>) -> bool {
         let lines = style::whole_lines(self.bytes, command.clone());
         let after = self.bytes[command.end..lines.end].trim_ascii();
-        style::is_blank(&self.bytes[lines.start..command.start])
+        let continues = self.bytes[..lines.start].trim_ascii_end().ends_with(b"\\");
+        !continues
+            && style::is_blank(&self.bytes[lines.start..command.start])
             && (after.is_empty() || after.starts_with(b"#"))
     }
 
@@ -326,7 +328,8 @@ impl<'a> Pen<'a> {
             }
             let sequence = &self.outline.sequences[at];
             let others = sequence.holder.map_or(0, |(holder, word)| self.others_of(holder, word));
-            if others == 0 && !sequence.resets && self.is_alone(&sequence.command) {
+            let may_go = !(self.outline.is_shell && sequence.block != 0);
+            if others == 0 && may_go && !sequence.resets && self.is_alone(&sequence.command) {
                 empty.push(sequence.command.clone());
                 self.gone.remove(&at);
             } else if let Some((holder, word)) =

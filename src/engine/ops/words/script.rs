@@ -12,7 +12,7 @@ use crate::engine::syntax::words::{Array, Command, Dialect, Word, commands, insi
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
     let dialect = Dialect::of_path(path);
-    let outline = Outline::new(worlds, false);
+    let outline = Outline { is_shell: dialect == Dialect::Shell, ..Outline::new(worlds, false) };
     let mut reader = Reader { dialect, bytes, worlds, outline, block: 0, open: Vec::new(), tested: None };
     let commands = commands(dialect, bytes);
     for (at, command) in commands.iter().enumerate() {

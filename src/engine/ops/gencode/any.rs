@@ -1,9 +1,8 @@
 //! `gencode` for a source whose names are not known: `$LIST` stands for any list that flags are added to, and guards
 //! are written as the file writes them.
 
-use tree_sitter::Node;
-
-use super::guard::{ANY_TOOLKIT, GuardForm};
+use super::guard::GuardForm;
+use super::known::known_if;
 use super::reach::begun_again;
 use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
@@ -15,9 +14,7 @@ use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
 use crate::engine::source::{Sources, line_of};
-use crate::engine::syntax::language::{
-    Parsed, ancestors, descendants, descendants_holding, significant_children,
-};
+use crate::engine::syntax::language::{Parsed, ancestors, descendants, descendants_holding};
 use crate::engine::syntax::versions::{self, Whose};
 use crate::engine::toolkit::Toolkit;
 
@@ -245,126 +242,4 @@ fn guard_style(parsed: &Parsed, places: &[usize]) -> Option<GuardStyle> {
         Some(GuardStyle { toolkit: parsed.text(left), version: parsed.text(function), before })
     });
     styles.next()
-}
-
-/// What must be asked before a name is read at a place, with its `and`: nothing where it is assigned before it, or a
-/// parameter, in a function around it or in the file itself; `CUDA_HOME is not None` where it is assigned under that
-/// alone. Where it may have no value for another reason, none.
-fn known_if(name: Node<'_>, place: usize, parsed: &Parsed) -> Option<String> {
-    if name.kind() != "identifier" {
-        return Some(String::new());
-    }
-    let text = parsed.text(name);
-    let is_it = |node: Node<'_>| descendants(node).any(|inner| parsed.text(inner) == text);
-    let offsets = parsed.offsets_of(&text);
-    let defined = descendants_holding(parsed.root(), &offsets).filter(|node| {
-        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
-        left.is_some_and(is_it) || (node.kind() == "parameters" && is_it(*node))
-    });
-    let in_sight = |node: &Node<'_>| {
-        node.end_byte() <= place && function(*node).is_none_or(|scope| scope.byte_range().contains(&place))
-    };
-    let asked: Vec<Vec<Node<'_>>> =
-        defined.filter(in_sight).map(|node| branches_without(node, place)).collect();
-    let deleted = |node: Node<'_>| node.kind() == "delete_statement" && is_it(node) && in_sight(&node);
-    if asked.is_empty() || descendants_holding(parsed.root(), &offsets).any(deleted) {
-        return None;
-    }
-    let is_each_branch = asked.iter().enumerate().any(|(at, one)| {
-        let others = &asked[..at];
-        others.iter().any(|other| whole_if(other) == whole_if(one) && other.last() != one.last())
-    });
-    // The file itself reads it there.
-    let here = parsed.root().descendant_for_byte_range(place, place).and_then(function);
-    let reads = |node: Node<'_>| {
-        let compares = node.kind() == "comparison_operator" && is_it(node) && function(node) == here;
-        compares && branches_without(node, place).is_empty()
-    };
-    let is_read = descendants_holding(parsed.root(), &offsets).any(reads);
-    let always = is_each_branch || is_read || asked.iter().any(Vec::is_empty);
-    if always { Some(String::new()) } else { before(asked.last()?, parsed) }
-}
-
-/// The function around a node.
-fn function(node: Node<'_>) -> Option<Node<'_>> {
-    ancestors(node).find(|outer| outer.kind() == "function_definition")
-}
-
-/// The `if` that the outermost of some branches belongs to.
-fn whole_if<'t>(branches: &[Node<'t>]) -> Option<Node<'t>> {
-    ancestors(*branches.last()?).find(|outer| outer.kind() == "if_statement")
-}
-
-/// The branches of `if`s around a node that are not around a place too.
-fn branches_without(node: Node<'_>, place: usize) -> Vec<Node<'_>> {
-    let is_branch = |outer: &Node<'_>| {
-        let kinds = ["if_statement", "elif_clause", "else_clause"];
-        outer.kind() == "block" && outer.parent().is_some_and(|parent| kinds.contains(&parent.kind()))
-    };
-    ancestors(node).filter(is_branch).filter(|branch| !branch.byte_range().contains(&place)).collect()
-}
-
-/// `CUDA_HOME is not None and `, where this branch is all of one `if` that asks just that; nothing has to be asked where
-/// the other branch leaves the program.
-fn before(branches: &[Node<'_>], parsed: &Parsed) -> Option<String> {
-    let [branch] = branches else { return None };
-    let statement = branch.parent().filter(|parent| parent.kind() == "if_statement")?;
-    let others =
-        significant_children(statement).into_iter().filter(|child| child.kind().ends_with("_clause"));
-    let others: Vec<Node<'_>> = others.collect();
-    if !others.is_empty() {
-        let leaves = |clause: &Node<'_>| {
-            descendants(*clause).any(|node| node.kind() == "raise_statement" || parsed.text(node) == "exit")
-        };
-        return others.iter().all(leaves).then(String::new);
-    }
-    let condition = statement.child_by_field_name("condition").map(|condition| parsed.text(condition))?;
-    ANY_TOOLKIT.contains(&condition.as_str()).then(|| format!("{condition} and "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::syntax::Language;
-
-    /// What must be asked before `v` is read in the last line.
-    fn asked(text: &str) -> Option<String> {
-        let text = format!("{text}\nif CUDA_HOME:\n    v\nhere()\n");
-        let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("python");
-        let (at, place) = (text.rfind("v\n").expect("name"), text.rfind("here").expect("place"));
-        let name = parsed.root().named_descendant_for_byte_range(at, at).expect("name");
-        known_if(name, place, &parsed)
-    }
-
-    #[test]
-    fn a_guard_asks_first_whether_its_name_has_a_value() {
-        let plain = Some(String::new());
-        assert_eq!(asked("v = get()"), plain);
-        assert_eq!(asked("w = get()"), None);
-        let home = "if CUDA_HOME is not None:\n    _, v = get()";
-        assert_eq!(asked(home), Some("CUDA_HOME is not None and ".to_string()));
-        assert_eq!(asked(&format!("{home}\nif v >= 1: pass")), plain);
-        assert_eq!(
-            asked(&format!("{home}\n    if v >= 1: pass")),
-            Some("CUDA_HOME is not None and ".to_string())
-        );
-        assert_eq!(asked("if a or b:\n    v = get()"), None);
-        assert_eq!(asked("if a:\n    v = get()\nelse:\n    v = None"), plain);
-        assert_eq!(asked("if a:\n    v = get()\nelse:\n    raise OSError"), plain);
-        assert_eq!(asked("if a:\n    v = get()\nelif b:\n    print()"), None);
-        assert_eq!(asked("if a:\n    if b:\n        v = get()"), None);
-        assert_eq!(asked("if a:\n    v = get()\nif b:\n    v = get()"), None);
-        assert_eq!(asked("def f():\n    v = get()"), None);
-        assert_eq!(asked("def f():\n    v = get()\n    if v < 1: pass"), None);
-        assert_eq!(asked("v = get()\ndel v"), None);
-        assert_eq!(
-            asked(&format!("{home}\ndef f():\n    if v < 1: pass")),
-            Some("CUDA_HOME is not None and ".to_string())
-        );
-        let within = "if a:\n    v = get()\n    v >= Version(\"1\")\n";
-        let parsed = Parsed::new(Language::Python, within.as_bytes().into()).expect("python");
-        let place = within.rfind("v >=").expect("place");
-        let name = parsed.root().named_descendant_for_byte_range(place, place).expect("name");
-        assert_eq!(known_if(name, place, &parsed), plain);
-    }
 }

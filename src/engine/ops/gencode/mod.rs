@@ -2,6 +2,7 @@
 
 pub mod any;
 pub(super) mod guard;
+mod known;
 mod place;
 mod reach;
 mod read;

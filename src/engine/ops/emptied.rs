@@ -10,22 +10,25 @@ use crate::engine::toolkit::Toolkit;
 pub fn told(
     place: &str,
     wish: &ArchWish,
-    (cuda, torch): (&[Toolkit], Option<&Version>),
+    given: (&[Toolkit], Option<&Version>),
     catalogue: &Catalogue,
 ) -> String {
+    format!("{place}: {}", why(wish, given, catalogue))
+}
+
+/// The same without the list.
+pub fn why(wish: &ArchWish, (cuda, torch): (&[Toolkit], Option<&Version>), catalogue: &Catalogue) -> String {
     let names: Vec<String> = cuda.iter().map(|cuda| format!("CUDA {cuda}")).collect();
     let all = names.join(" and ");
     let Some(arch) = catalogue.best_for(cuda, torch) else {
-        return format!(
-            "{place}: nothing would be left, and {all} take no architecture together: give one --cuda"
-        );
+        return format!("nothing would be left, and {all} take no architecture together: give one --cuda");
     };
     match names.as_slice() {
         names if names.is_empty() || !wish.is_empty() => {
-            format!("{place}: nothing would be left; name what stays: --only-arch {arch}")
+            format!("nothing would be left; name what stays: --only-arch {arch}")
         }
-        [_] => format!("{place}: {all} refuses all of it; say what to compile for: --add-arch {arch}"),
-        _ => format!("{place}: {all} together refuse all of it; say what to compile for: --add-arch {arch}"),
+        [_] => format!("{all} refuses all of it; say what to compile for: --add-arch {arch}"),
+        _ => format!("{all} together refuse all of it; say what to compile for: --add-arch {arch}"),
     }
 }
 

@@ -399,7 +399,7 @@ impl Op {
         match (self, sources.parsed(path)) {
             (Op::Gencode(op), Some(Ok(parsed))) => {
                 let given = op.compiled(parsed, toolkits, aim.toolchain);
-                vec![Listed { name: String::new(), line: 0, given }]
+                vec![Listed { name: String::new(), line: 0, adds: false, given }]
             }
             (Op::AnyGencode(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim.toolchain),
             (Op::List(op), Some(Ok(parsed))) => op.compiled(parsed, toolkits, aim),

@@ -6,8 +6,7 @@ use crate::engine::arch::{Code, Variant};
 
 /// Why what is missing is not put into a list, where the kernels are written for the chips that it names.
 pub fn left(have: &[Code], missing: &[Code]) -> Option<String> {
-    let is_specific = |code: &Code| code.arch().variant == Variant::Specific;
-    if missing.is_empty() || have.is_empty() || !have.iter().all(is_specific) {
+    if missing.is_empty() || !are_all_specific(have) {
         return None;
     }
     let mut chips: Vec<String> = have.iter().map(|code| format!("sm_{}", code.arch())).collect();
@@ -17,6 +16,11 @@ pub fn left(have: &[Code], missing: &[Code]) -> Option<String> {
     Some(format!(
         "{missing} is not put there: compiled for {chips} alone, so the kernels are written for {those}"
     ))
+}
+
+/// Whether each of some results is for one chip alone.
+pub fn are_all_specific(codes: &[Code]) -> bool {
+    !codes.is_empty() && codes.iter().all(|code| code.arch().variant == Variant::Specific)
 }
 
 #[cfg(test)]

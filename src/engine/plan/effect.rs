@@ -80,8 +80,8 @@ impl Plan {
         let before = listed(&self.before);
         let is_same = self.before.get(path) == self.after.get(path);
         let after = if is_same { before.clone() } else { listed(&self.after) };
-        let adds = matches!(op, Op::AnyGencode(_));
         let pair = |(before, after): (Listed, Listed)| {
+            let adds = before.adds || after.adds;
             let given = before.given.into_iter().zip(after.given);
             let rows = toolkits.iter().zip(given).map(|(toolkit, (before, after))| EffectRow {
                 toolkit: *toolkit,
@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_list_that_went_is_matched_by_its_name() {
-        let list = |name: &str| Listed { name: name.to_string(), line: 1, given: vec![Vec::new()] };
+        let list =
+            |name: &str| Listed { name: name.to_string(), line: 1, adds: false, given: vec![Vec::new()] };
         let pairs = matched(vec![list("A"), list("B"), list("C")], vec![list("A"), list("C")]);
         let names: Vec<(&str, &str)> =
             pairs.iter().map(|(before, after)| (before.name.as_str(), after.name.as_str())).collect();
@@ -258,7 +259,12 @@ mod tests {
     fn what_moved_between_lists_of_one_name_neither_went_nor_came() {
         let list = |name: &str, line: usize, flags: &str| {
             let rows = pair(name, line, [flags; 2]).rows;
-            Listed { name: name.to_string(), line, given: rows.into_iter().map(|row| row.before).collect() }
+            Listed {
+                name: name.to_string(),
+                line,
+                adds: false,
+                given: rows.into_iter().map(|row| row.before).collect(),
+            }
         };
         let told = |before: Vec<Listed>, after: Vec<Listed>| {
             let text = |list: &Listed| {

@@ -1,15 +1,18 @@
 //! `gencode` for a source whose names are not known: `$LIST` stands for any list that flags are added to, and guards
 //! are written as the file writes them.
 
-use super::guard::GuardForm;
+use super::guard::{Evaluation, GuardForm};
 use super::known::known_if;
 use super::reach::begun_again;
-use super::{ArchWish, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
+use super::worlds::{Truth, Worlds};
+use super::{ArchWish, Compiled, GencodeError, GencodeOp, GencodeOpError, GencodePlan, Listed, Toolchain};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::edit::Edits;
+use crate::engine::ops::emptied;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
-use crate::engine::ops::list::asks_for_arch;
+use crate::engine::ops::list::givers::{Givers, Share};
+use crate::engine::ops::list::{asks_for_arch, taken_out_in};
 use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
 use crate::engine::pattern::Pattern;
@@ -35,6 +38,8 @@ struct List {
     spelling: usize,
     /// Where its entries stand, the first first.
     starts: Vec<usize>,
+    /// Where their values stand.
+    values: Vec<usize>,
     line: usize,
     gencodes: Vec<Gencode>,
     /// Whether an entry is only added where its architecture is asked for by name.
@@ -58,10 +63,15 @@ impl AnyGencodeOp {
     fn plan_file(&self, parsed: &Parsed, aim: Aim<'_>) -> FilePlan {
         let mut plan = FilePlan::default();
         let mut text = parsed.bytes.to_vec();
+        let toolchain = aim.toolchain;
+        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
+        let evaluation = Evaluation { parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
+        let givers = Givers::of(parsed, evaluation);
         for list in self.lists(parsed) {
             let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };
             plan.lines.push(list.line);
-            match self.plan_list(&list, &current, aim.wish, aim.toolchain) {
+            let share = givers.of_statements(&list.values);
+            match self.plan_list((&list, &share), (parsed, &current), aim) {
                 Ok(one) => {
                     text = one.edits.apply(&text);
                     let named = |texts: Vec<String>| {
@@ -82,18 +92,26 @@ impl AnyGencodeOp {
     pub fn compiled(&self, parsed: &Parsed, toolkits: &[Toolkit], toolchain: Toolchain<'_>) -> Vec<Listed> {
         let lists = self.lists(parsed).into_iter().filter(|list| !list.on_request);
         let listed = |list: List| {
-            let given = self.op(&list, parsed).ok()?.compiled(parsed, toolkits, toolchain);
-            Some(Listed { name: format!("`{}`", list.name), line: list.line, given })
+            let mut given = self.op(&list, parsed).ok()?.compiled(parsed, toolkits, toolchain);
+            for flags in &mut given {
+                let mut seen: Vec<Compiled> = Vec::new();
+                flags.retain(|flag| {
+                    !seen.contains(flag) && {
+                        seen.push(flag.clone());
+                        true
+                    }
+                });
+            }
+            Some(Listed { name: format!("`{}`", list.name), line: list.line, adds: true, given })
         };
         lists.filter_map(listed).collect()
     }
 
     fn plan_list(
         &self,
-        list: &List,
-        parsed: &Parsed,
-        wish: &ArchWish,
-        toolchain: Toolchain<'_>,
+        (list, share): (&List, &Share),
+        (parsed, current): (&Parsed, &Parsed),
+        Aim { wish, toolchain, .. }: Aim<'_>,
     ) -> Result<GencodePlan, String> {
         let left = |why: &str| {
             let remarks = vec![why.to_string()];
@@ -108,14 +126,30 @@ impl AnyGencodeOp {
                 "line {line} gives this name to another list; each has to be seen to by hand, or take two names"
             ));
         }
-        let have: Vec<Code> = list.gencodes.iter().flat_map(|one| one.codes.clone()).collect();
-        let missing = wish.wanted().filter(|code| !have.iter().any(|have| have.serves(*code)));
-        if let Some(why) = one_chip::left(&have, &missing.collect::<Vec<_>>()) {
-            return Err(why);
-        }
         let op = self.op(list, parsed).map_err(|error| error.to_string())?;
         let wish = if op.from.is_some() { wish.clone() } else { list.without_guards(wish, toolchain) };
-        op.plan(parsed, &wish, toolchain).map_err(|error| refused(&error, toolchain))
+        let elsewhere = share.elsewhere(&wish, toolchain);
+        let have: Vec<Code> = list.gencodes.iter().flat_map(|one| one.codes.clone()).collect();
+        let serves = |code: &Code| have.iter().any(|have| have.serves(*code)) || elsewhere.contains(code);
+        if let Some(why) =
+            one_chip::left(&have, &wish.wanted().filter(|code| !serves(code)).collect::<Vec<_>>())
+        {
+            return Err(why);
+        }
+        if let Some(why) = list.taken_out(parsed, &wish, toolchain) {
+            return Err(why);
+        }
+        let op = GencodeOp { elsewhere, others_stay: share.leaves_all(&wish, toolchain), ..op };
+        let plan = op.plan(current, &wish, toolchain).map_err(|error| refused(&error, toolchain))?;
+        let mut given =
+            toolchain.cuda.iter().filter(|toolkit| !share.leaves(&wish, **toolkit, toolchain.catalogue));
+        match given.any(|toolkit| op.empties(current, &plan.edits, *toolkit, toolchain)) {
+            true => {
+                let given = (toolchain.cuda, None);
+                Err(emptied::why(&wish, given, toolchain.catalogue))
+            }
+            false => Ok(plan),
+        }
     }
 
     fn op(&self, list: &List, parsed: &Parsed) -> Result<GencodeOp, GencodeOpError> {
@@ -148,11 +182,12 @@ impl AnyGencodeOp {
                 else {
                     continue;
                 };
+                let value = found.bindings.get("GENCODE").map(|value| value.range.start);
                 let start = found.range.start;
                 let line = line_of(&parsed.bytes, start);
                 let on_request = is_on_request(start, parsed);
-                let one =
-                    List { name, spelling, starts: vec![start], line, gencodes: vec![gencode], on_request };
+                let (starts, values, gencodes) = (vec![start], value.into_iter().collect(), vec![gencode]);
+                let one = List { name, spelling, starts, values, line, gencodes, on_request };
                 match lists.iter_mut().find(|list| list.name == one.name) {
                     Some(list) => list.add(one),
                     None => lists.push(one),
@@ -172,7 +207,21 @@ impl List {
             (self.line, self.spelling) = (other.line, other.spelling);
         }
         self.starts.extend(other.starts);
+        self.values.extend(other.values);
         self.starts.sort_unstable();
+    }
+
+    /// What is said where a flag has to go that a statement takes out again: without it, that statement would fail.
+    fn taken_out(&self, parsed: &Parsed, wish: &ArchWish, toolchain: Toolchain<'_>) -> Option<String> {
+        let takes = |flag: &Gencode| {
+            let mut cuda = toolchain.cuda.iter();
+            cuda.all(|toolkit| toolchain.catalogue.takes(*toolkit, flag))
+        };
+        let goes = |flag: &&Gencode| !takes(flag) || !flag.codes.iter().all(|code| wish.keeps(*code));
+        self.gencodes.iter().filter(goes).find_map(|flag| {
+            let line = taken_out_in(&flag.to_string(), parsed)?;
+            Some(format!("line {line} takes `{flag}` out again: take out both by hand"))
+        })
     }
 
     /// Where no guard can be written, what a given toolkit refuses goes.
@@ -206,6 +255,11 @@ fn is_on_request(offset: usize, parsed: &Parsed) -> bool {
     let Some(node) = parsed.root().named_descendant_for_byte_range(offset, offset) else { return false };
     let conditions = ancestors(node).filter_map(|outer| outer.child_by_field_name("condition"));
     conditions.into_iter().any(|condition| descendants(condition).any(|inner| asks_for_arch(inner, parsed)))
+}
+
+/// Whether a guard for a toolkit can be written at a place.
+pub(in crate::engine::ops) fn can_be_guarded(place: usize, parsed: &Parsed) -> bool {
+    guard_style(parsed, &[place]).is_some()
 }
 
 /// How a file compares the toolkit with a version: `bare_metal_version`, `Version`, and what is asked before it.

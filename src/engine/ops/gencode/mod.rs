@@ -44,6 +44,10 @@ pub struct GencodeOp {
     forms: Vec<GuardForm>,
     /// Whether comparisons of the toolkit count that are written in any other way, and lists that other files read.
     any: bool,
+    /// What is wanted and given to the same list elsewhere.
+    elsewhere: Vec<Code>,
+    /// Whether the same list keeps flags that stand elsewhere.
+    others_stay: bool,
 }
 
 /// Patterns that do not make a `gencode` op.
@@ -178,6 +182,8 @@ pub struct Listed {
     pub name: String,
     /// Where it begins, from 1.
     pub line: usize,
+    /// Whether it is added to what others give the list of this name.
+    pub adds: bool,
     /// By the toolkit.
     pub given: Vec<Vec<Compiled>>,
 }
@@ -218,7 +224,21 @@ impl GencodeOp {
         let (from, until) = (form("from", from)?, form("until", until)?);
         let forms = from.iter().chain(&until).cloned().collect();
         let template = Template::new(&entry.text);
-        Ok(Self { files, entry, entries, options, values, template, from, until, forms, any: false })
+        let (any, elsewhere, others_stay) = (false, Vec::new(), false);
+        Ok(Self {
+            files,
+            entry,
+            entries,
+            options,
+            values,
+            template,
+            from,
+            until,
+            forms,
+            any,
+            elsewhere,
+            others_stay,
+        })
     }
 
     /// The code that it speaks of.
@@ -329,6 +349,16 @@ impl GencodeOp {
             })
         };
         toolkits.iter().map(given).collect()
+    }
+
+    /// Whether edits take away all that a toolkit was given.
+    fn empties(&self, parsed: &Parsed, edits: &Edits, toolkit: Toolkit, toolchain: Toolchain<'_>) -> bool {
+        let gives = |parsed: &Parsed| {
+            let flags = self.compiled(parsed, &[toolkit], toolchain).into_iter().flatten();
+            flags.into_iter().any(|flag| flag.accepted)
+        };
+        let after = || Parsed::new(parsed.language, edits.apply(&parsed.bytes).into());
+        !edits.is_empty() && gives(parsed) && after().is_ok_and(|after| !gives(&after))
     }
 
     fn no_anchor(&self, parsed: &Parsed, unused: bool) -> GencodeError {

@@ -88,7 +88,7 @@ pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> 
         });
     }
     let left = root.entries().into_iter().any(|(entry, reached)| entry.counts() && !reached.nowhere());
-    if left { Ok(settled) } else { Err(GencodeError::NothingLeft) }
+    if left || law.op.others_stay { Ok(settled) } else { Err(GencodeError::NothingLeft) }
 }
 
 fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Result<(), GencodeError> {
@@ -311,7 +311,7 @@ fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> boo
 /// Wanted results that no entry gives, or not for a given toolkit.
 fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
-    for code in law.wish.wanted() {
+    for code in law.wish.wanted().filter(|code| !law.op.elsewhere.contains(code)) {
         let gencode = Gencode::of(code);
         let takes = law.worlds.takes(law.catalogue, &gencode);
         let serving = |gencode: &Gencode| gencode.codes.iter().any(|other| other.serves(code));

@@ -136,7 +136,12 @@ impl Spelling {
         let value = value.start - range.start..value.end - range.start;
         let text = String::from_utf8_lossy(&bytes[range.clone()]).into_owned();
         let number = tokens.iter().any(|token| token.number);
-        Some(Element { range, text, flag: Some(Flag { gencode, notation, value, shorthand, number }) })
+        Some(Element {
+            range,
+            text,
+            flag: Some(Flag { gencode, notation, value, shorthand, number }),
+            held: None,
+        })
     }
 }
 
@@ -170,6 +175,8 @@ pub struct Element {
     pub text: String,
     /// The flag that it is; `None`: it is something else.
     pub flag: Option<Flag>,
+    /// The line of a statement that takes it out of the list again.
+    pub held: Option<usize>,
 }
 
 /// What an element compiles, and how it says so.
@@ -204,12 +211,17 @@ impl Element {
 
     fn other(token: &Token, bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(&bytes[token.range.clone()]).into_owned();
-        Self { range: token.range.clone(), text, flag: None }
+        Self { range: token.range.clone(), text, flag: None, held: None }
     }
 
     /// What it compiles; nothing where it is something else.
     pub fn codes(&self) -> &[Code] {
         self.flag.as_ref().map_or(&[], |flag| &flag.gencode.codes)
+    }
+
+    /// Its value as it is written.
+    pub fn value(&self) -> Option<&str> {
+        self.text.get(self.flag.as_ref()?.value.clone())
     }
 
     /// Whether it is an option with its value: `-gencode arch=…`.

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::each::{filled_strings, is_told};
+use super::each::filled_strings;
 use super::element::{Element, Spelling, Token};
-use super::grows::grows;
+use super::flow::list_added_to;
+use super::givers::Share;
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
@@ -40,8 +41,10 @@ pub struct Holder {
     pub reader: Reader,
     /// Whether what a given toolkit refuses goes: not where the file asks for each architecture by name.
     pub prunes: bool,
-    /// Whether statements add single flags to it: those add what is wanted too.
-    pub grows: bool,
+    /// Whether what is wanted is added to it.
+    pub adds: bool,
+    /// What others have to do with it.
+    pub share: Share,
     /// Whether the grammar cannot read the place for certain.
     pub uncertain: bool,
     /// The condition around it that may choose an architecture.
@@ -66,42 +69,6 @@ pub fn named(parsed: &Parsed, name: &str, aim: Aim<'_>) -> Option<Holder> {
     });
     let file = File::new(parsed, aim);
     values.next().map(|node| Holder { name: format!("`{name}`"), ..file.bare(node, Reader::Unknown) })
-}
-
-/// Lists that hold nvcc flags, and command lines of nvcc.
-pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFile {
-    let file = File::new(parsed, aim);
-    let mut offsets: Vec<usize> =
-        spellings.iter().flat_map(|spelling| parsed.offsets_of(spelling.word())).collect();
-    offsets.sort_unstable();
-    let mut found = InFile::default();
-    for node in descendants_holding(parsed.root(), &offsets) {
-        let tokens = match node.kind() {
-            "list" | "tuple" | "set" if !is_compared(node) => items(node, parsed),
-            "string" if is_command_line(node, parsed) || is_cut(node, parsed) => {
-                words(node, parsed, &[' ', '\t', '\n', '\r'])
-            }
-            "string" => {
-                found.reported.extend(file.uncut(node, spellings));
-                continue;
-            }
-            _ => continue,
-        };
-        let elements = Element::read_all(&tokens, &parsed.bytes, spellings);
-        found.reported.extend(half_done(&elements, parsed));
-        match node.parent().filter(|_| is_one_flag(&elements)) {
-            Some(parent) if parent.kind() == "binary_operator" => {
-                found.reported.extend(file.joined(node, &elements));
-            }
-            // A statement of its own adds it, and what is wanted needs another such statement.
-            Some(parent) if is_adding(parent) => {}
-            _ if elements.iter().all(|element| element.flag.is_none()) => {}
-            _ => {
-                found.push(Holder { grows: grows(node, parsed), ..file.holder(node, elements, Reader::Nvcc) })
-            }
-        }
-    }
-    found
 }
 
 /// Lists that PyTorch reads, those that a loop writes into flags, and those that are known by their names.
@@ -162,17 +129,17 @@ pub(super) fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
 /// A file with its guards.
 pub(super) struct File<'a> {
     pub(super) parsed: &'a Parsed,
-    aim: Aim<'a>,
+    pub(super) aim: Aim<'a>,
     worlds: Worlds,
 }
 
 impl<'a> File<'a> {
-    fn new(parsed: &'a Parsed, aim: Aim<'a>) -> Self {
+    pub(super) fn new(parsed: &'a Parsed, aim: Aim<'a>) -> Self {
         let toolchain = aim.toolchain;
         Self { parsed, aim, worlds: Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda) }
     }
 
-    fn holder(&self, node: Node<'_>, elements: Vec<Element>, reader: Reader) -> Holder {
+    pub(super) fn holder(&self, node: Node<'_>, elements: Vec<Element>, reader: Reader) -> Holder {
         let kind = match node.kind() {
             "string" => ContainerKind::Words,
             "tuple" => ContainerKind::Tuple,
@@ -180,10 +147,28 @@ impl<'a> File<'a> {
         };
         let container = Container { range: node.byte_range(), kind };
         let (name, toolkits) = (name_of(node, self.parsed), self.readers(node));
+        let elements = self.held(elements);
         let prunes = reader != Reader::Unknown || !asks_by_name(self.parsed);
         let uncertain = self.parsed.is_uncertain(node);
         let choice = self.evaluation().choice(node);
-        Holder { name, container, elements, toolkits, reader, prunes, grows: false, uncertain, choice }
+        Holder {
+            name,
+            container,
+            elements,
+            toolkits,
+            reader,
+            prunes,
+            adds: true,
+            share: Share::default(),
+            uncertain,
+            choice,
+        }
+    }
+
+    /// Elements that a statement takes out again are marked: without them, that statement would fail.
+    fn held(&self, elements: Vec<Element>) -> Vec<Element> {
+        let line = |element: &Element| taken_out_in(element.value()?, self.parsed);
+        elements.into_iter().map(|element| Element { held: line(&element), ..element }).collect()
     }
 
     /// The lists that loops write into flags.
@@ -191,10 +176,10 @@ impl<'a> File<'a> {
         for (string, value) in filled_strings(self.parsed, &lists.each) {
             let line = line_of(&self.parsed.bytes, string.start_byte());
             match resolve(value, self.parsed) {
-                Origin::Literal { node, default_of, .. } if self.names_arches(node) => {
+                Origin::Literal { node, default_of, .. } if self.holds_arches(node) => {
                     let name = default_of.map(|name| self.parsed.text(name));
                     found.remarks.extend(name.map(|name| format!("line {line}: {name} overrides the list")));
-                    found.push(self.bare(node, Reader::Nvcc));
+                    self.push_arches(node, Reader::Nvcc, found);
                 }
                 origin => found.remarks.push(format!("line {line} {}", elsewhere(origin, self.parsed))),
             }
@@ -210,8 +195,8 @@ impl<'a> File<'a> {
                 let Origin::Literal { node, split, .. } = resolve(value, self.parsed) else { continue };
                 // A word alone may be anything, and behind it a second one would be wrong.
                 let is_list = split || node.kind() != "string" || self.bare_elements(node).len() > 1;
-                if is_list && self.names_arches(node) {
-                    found.push(self.bare(node, Reader::Unknown));
+                if is_list && self.holds_arches(node) {
+                    self.push_arches(node, Reader::Unknown, found);
                 }
             }
         }
@@ -223,38 +208,6 @@ impl<'a> File<'a> {
         let node = range
             .and_then(|range| self.parsed.root().named_descendant_for_byte_range(range.start, range.end));
         node.map(alternatives).unwrap_or_default()
-    }
-
-    /// One flag that is joined to another list: only a person can tell whether that list is for all architectures.
-    fn joined(&self, node: Node<'_>, elements: &[Element]) -> Option<String> {
-        let serves = |code: Code| elements.iter().flat_map(Element::codes).any(|have| have.serves(code));
-        let mut wanted = self.aim.wish.wanted();
-        let line = line_of(&self.parsed.bytes, node.start_byte());
-        let text = self.parsed.text(node);
-        wanted
-            .any(|code| !serves(code))
-            .then(|| format!("line {line} joins {text} to another list: add what that list needs"))
-    }
-
-    /// Flags in one string of which nothing tells how it becomes words, where they are not as they should be.
-    fn uncut(&self, node: Node<'_>, spellings: &[Spelling]) -> Option<String> {
-        let elements = Element::read_all(
-            &words(node, self.parsed, &[' ', '\t', '\n', '\r']),
-            &self.parsed.bytes,
-            spellings,
-        );
-        let codes: Vec<Code> = elements.iter().flat_map(|element| element.codes()).copied().collect();
-        let is_item = node.parent().is_some_and(|parent| matches!(parent.kind(), "list" | "tuple" | "set"));
-        let is_text = node.parent().is_some_and(|parent| parent.kind() == "expression_statement");
-        let is_one = elements.len() == 1 && (is_item || node.parent().is_some_and(is_adding));
-        if codes.is_empty() || is_one || is_text || is_told(node, self.parsed) {
-            return None;
-        }
-        let line = line_of(&self.parsed.bytes, node.start_byte());
-        let text = self.parsed.text(node);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!self.are_right(&codes))
-            .then(|| format!("line {line}: nothing tells how {text} becomes flags: change it by hand"))
     }
 
     /// Whether results are as they should be: all that is wanted, nothing that a given toolkit refuses.
@@ -276,6 +229,7 @@ impl<'a> File<'a> {
     pub(super) fn bare_elements(&self, node: Node<'_>) -> Vec<Element> {
         let tokens = match node.kind() {
             "string" => words(node, self.parsed, &[';', ',', ' ']),
+            "integer" | "float" => vec![token(node, self.parsed)],
             _ => items(node, self.parsed),
         };
         Element::read_all(&tokens, &self.parsed.bytes, &Spelling::bare())
@@ -301,13 +255,13 @@ impl<'a> File<'a> {
         words.any(|word| word.contains(|char: char| char.is_ascii_digit()) || is_name(word))
     }
 
-    fn evaluation(&self) -> Evaluation<'_> {
+    pub(super) fn evaluation(&self) -> Evaluation<'_> {
         let (parsed, worlds) = (self.parsed, &self.worlds);
         Evaluation { parsed, forms: &[], any: true, worlds, plain: Truth::Maybe }
     }
 
     /// The toolkits with which the program gets to a node.
-    fn readers(&self, node: Node<'_>) -> Vec<Toolkit> {
+    pub(super) fn readers(&self, node: Node<'_>) -> Vec<Toolkit> {
         let reached = self.evaluation().reached(node);
         let reaches = |(at, world)| match world {
             World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
@@ -332,15 +286,31 @@ pub(in crate::engine::ops) fn asks_for_arch(node: Node<'_>, parsed: &Parsed) -> 
     left.is_some_and(|left| parse_codes(parsed.text(left).trim_matches(['"', '\''])).is_ok())
 }
 
-/// The items of a list.
-fn items(node: Node<'_>, parsed: &Parsed) -> Vec<Token> {
-    let children = significant_children(node).into_iter().filter(Node::is_named);
-    let token = |child: Node<'_>| Token {
-        range: child.byte_range(),
-        content: content(child, parsed),
-        number: matches!(child.kind(), "integer" | "float"),
+/// The line of `flags.remove("…")` for a flag, or for its value.
+pub(in crate::engine::ops) fn taken_out_in(flag: &str, parsed: &Parsed) -> Option<usize> {
+    let value = |text: &str| {
+        let text = text.trim().trim_matches(['"', '\'']);
+        text.rsplit_once("-gencode=").map_or(text, |(_, value)| value).to_string()
     };
-    children.map(token).collect()
+    let is_removal = |call: &Node<'_>| {
+        let function = call.child_by_field_name("function").filter(|_| call.kind() == "call");
+        let method = function.and_then(|function| function.child_by_field_name("attribute"));
+        let takes = arguments(*call).into_iter().any(|argument| value(&parsed.text(argument)) == value(flag));
+        takes && method.is_some_and(|method| parsed.text(method) == "remove")
+    };
+    let call = descendants_holding(parsed.root(), &parsed.offsets_of(".remove(")).find(is_removal);
+    call.map(|call| line_of(&parsed.bytes, call.start_byte()))
+}
+
+/// The items of a list.
+pub(super) fn items(node: Node<'_>, parsed: &Parsed) -> Vec<Token> {
+    let children = significant_children(node).into_iter().filter(Node::is_named);
+    children.map(|child| token(child, parsed)).collect()
+}
+
+pub(super) fn token(item: Node<'_>, parsed: &Parsed) -> Token {
+    let number = matches!(item.kind(), "integer" | "float");
+    Token { range: item.byte_range(), content: content(item, parsed), number }
 }
 
 /// What stands between the quotes of a string, or a number.
@@ -357,7 +327,7 @@ fn content(node: Node<'_>, parsed: &Parsed) -> Option<Range<usize>> {
 }
 
 /// The words of a string.
-fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec<Token> {
+pub(super) fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec<Token> {
     let last = node.child_count().saturating_sub(1);
     let (Some(first), Some(last)) = (node.child(0), node.child(last)) else { return Vec::new() };
     let content = first.end_byte()..last.start_byte();
@@ -375,7 +345,7 @@ fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec<Token> {
 }
 
 /// What a list is called: the name that it is assigned, its key, its keyword; else its line.
-fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
+pub(super) fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
     let named = ancestors(node).take_while(|outer| !outer.kind().ends_with("block")).find_map(|outer| {
         let field = match outer.kind() {
             "assignment" | "augmented_assignment" => "left",
@@ -386,114 +356,12 @@ fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
         outer.child_by_field_name(field)
     });
     let line = || format!("line {}", line_of(&parsed.bytes, node.start_byte()));
+    let named = list_added_to(node, parsed).or(named);
     named.map_or_else(line, |name| format!("`{}`", parsed.text(name).trim_matches(['"', '\''])))
 }
 
 /// Whether a list is only compared with something.
-fn is_compared(node: Node<'_>) -> bool {
+pub(super) fn is_compared(node: Node<'_>) -> bool {
     let outer = ancestors(node).take_while(|outer| !outer.kind().ends_with("block"));
     outer.into_iter().any(|outer| matches!(outer.kind(), "comparison_operator" | "assert_statement"))
-}
-
-/// Whether a list is one flag and nothing else; nvcc's `-arch` stands for a whole list.
-fn is_one_flag(elements: &[Element]) -> bool {
-    matches!(elements, [only] if only.flag.as_ref().is_some_and(|flag| !flag.shorthand))
-}
-
-/// `flags += […]`, `flags.extend([…])`
-fn is_adding(parent: Node<'_>) -> bool {
-    let is_method = |call: Node<'_>| {
-        call.child_by_field_name("function").is_some_and(|function| function.kind() == "attribute")
-            && arguments(call).len() == 1
-    };
-    parent.kind() == "augmented_assignment"
-        || (parent.kind() == "argument_list" && parent.parent().is_some_and(is_method))
-}
-
-/// Whether a string is cut into words: `"…".split()`, `shlex.split("…")`, or under the name that it is assigned.
-fn is_cut(node: Node<'_>, parsed: &Parsed) -> bool {
-    let is_whole = |outer: &Node<'_>| outer.kind() == "parenthesized_expression";
-    let Some(parent) = ancestors(node).find(|outer| !is_whole(outer)) else { return false };
-    match parent.kind() {
-        "attribute" => is_split(parent, parsed),
-        "argument_list" => parent.parent().is_some_and(|call| is_shell_split(call, parsed)),
-        "assignment" => parent.child_by_field_name("left").is_some_and(|left| {
-            let name = parsed.text(left);
-            let offsets = parsed.offsets_of(&name);
-            descendants_holding(parsed.root(), &offsets).any(|outer| match outer.kind() {
-                "attribute" => {
-                    let object = outer.child_by_field_name("object");
-                    object.is_some_and(|object| parsed.text(object) == name) && is_split(outer, parsed)
-                }
-                "call" => {
-                    is_shell_split(outer, parsed)
-                        && arguments(outer).first().is_some_and(|first| parsed.text(*first) == name)
-                }
-                _ => false,
-            })
-        }),
-        _ => false,
-    }
-}
-
-fn is_split(attribute: Node<'_>, parsed: &Parsed) -> bool {
-    let is_it = |node: Node<'_>| parsed.text(node) == "split";
-    let call = attribute.parent().filter(|outer| outer.kind() == "call");
-    attribute.child_by_field_name("attribute").is_some_and(is_it)
-        && call.is_some_and(|call| {
-            arguments(call).is_empty() || parsed.text(arguments(call)[0]).trim_matches(['"', '\'']) == " "
-        })
-}
-
-fn is_shell_split(call: Node<'_>, parsed: &Parsed) -> bool {
-    call.child_by_field_name("function").is_some_and(|function| parsed.text(function) == "shlex.split")
-}
-
-/// Whether a string is a command line of nvcc that is run, or kept under a name.
-fn is_command_line(node: Node<'_>, parsed: &Parsed) -> bool {
-    const RUNNING: [&str; 9] = [
-        "system",
-        "popen",
-        "call",
-        "check_call",
-        "check_output",
-        "run",
-        "Popen",
-        "getoutput",
-        "exec_command",
-    ];
-    let names_nvcc = || {
-        parsed
-            .text(node)
-            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '/'))
-            .any(|word| word == "nvcc")
-    };
-    let mut outer = ancestors(node).take_while(|outer| !outer.kind().ends_with("block"));
-    let run = |outer: Node<'_>| match outer.kind() {
-        "assignment" => true,
-        "call" => outer.child_by_field_name("function").is_some_and(|function| {
-            let name = parsed.text(function);
-            RUNNING.contains(&name.rsplit('.').next().unwrap_or_default())
-        }),
-        _ => false,
-    };
-    names_nvcc() && outer.any(run)
-}
-
-/// Hand edits that nvcc refuses.
-fn half_done(elements: &[Element], parsed: &Parsed) -> Vec<String> {
-    let others = elements.iter().filter(|element| element.flag.is_none());
-    let fault = |element: &Element| {
-        let text = element.text.trim_matches(['"', '\'']).trim();
-        let is_value = |text: &str| text.trim().parse::<crate::engine::arch::Gencode>().is_ok();
-        let line = line_of(&parsed.bytes, element.range.start);
-        match text.strip_prefix("-gencode") {
-            Some(rest) if is_value(rest) => {
-                Some(format!("line {line}: `{text}` is one word, which nvcc refuses"))
-            }
-            None if is_value(text) => Some(format!("line {line}: `{text}` has no -gencode before it")),
-            _ => None,
-        }
-    };
-    others.filter_map(fault).collect()
 }

@@ -1,16 +1,17 @@
 //! `list`: lists of architectures hold what is wanted; their notation is kept. Flags that are elements of a list are
 //! settled in the same way.
 
+mod added;
 mod each;
 mod element;
 mod find;
-mod grows;
+mod flags;
+mod flow;
+pub(super) mod givers;
 pub mod resolve;
 mod settle;
 mod torch;
 mod write;
-
-use std::ops::Range;
 
 use pep440_rs::Version;
 
@@ -28,11 +29,12 @@ use crate::engine::syntax::language::Parsed;
 use crate::engine::syntax::style::{is_blank, line_end, line_start};
 use crate::engine::toolkit::Toolkit;
 pub use element::{NoSpelling, Spelling};
-pub(super) use find::asks_for_arch;
-use find::{Holder, found, named, with_flags};
-use grows::statement;
+use find::{Holder, found, named};
+pub(super) use find::{asks_for_arch, taken_out_in};
+use flags::with_flags;
+use givers::{adding_statement, leaves_a_block};
 use settle::{Rules, Settled, settle};
-use write::Written;
+use write::{ContainerKind, Written};
 
 /// Lists of architectures.
 #[derive(Debug, Clone)]
@@ -176,7 +178,12 @@ impl ListOp {
             let written = Written { bytes: &parsed.bytes, container, elements };
             let overlap = |overlap| OpError::Overlap { path: path.to_string(), overlap };
             let edits = match holder.emptied_statement(&settled, parsed) {
-                Some(range) => Edits::from(Edit { range, text: Vec::new() }),
+                Some(edit) => Edits::from(edit),
+                None if container.kind == ContainerKind::Single && settled.slots.is_empty() => {
+                    let line = line_of(&parsed.bytes, container.range.start);
+                    plan.reported.push(format!("line {line} adds {name} alone: take it out by hand"));
+                    continue;
+                }
                 None => written.edits(&settled.slots).map_err(overlap)?,
             };
             if !edits.is_empty() {
@@ -193,7 +200,9 @@ impl ListOp {
         let listed = |holder: &Holder| {
             let given = toolkits.iter().map(|toolkit| holder.given(*toolkit, aim));
             let line = line_of(&parsed.bytes, holder.container.range.start);
-            Listed { name: holder.name.clone(), line, given: given.collect() }
+            let (name, adds) = (&holder.name, holder.share.part_of.is_some());
+            let name = holder.share.part_of.as_ref().unwrap_or(name).clone();
+            Listed { name, line, adds, given: given.collect() }
         };
         holders.iter().filter(|holder| holder.reader != Reader::Unknown).map(listed).collect()
     }
@@ -241,8 +250,8 @@ impl ListOp {
             ));
         }
         let torch = aim.torch.filter(|_| holder.reader == Reader::Torch);
-        let (prunes, grows) = (holder.prunes, holder.grows);
-        let rules = Rules { cuda: &given, torch, prunes, grows, readers: &holder.toolkits, ..rules(aim) };
+        let (prunes, share, readers) = (holder.prunes, Some(&holder.share), holder.toolkits.as_slice());
+        let rules = Rules { cuda: &given, torch, prunes, adds: holder.adds, share, readers, ..rules(aim) };
         concerned.then(|| settle(&holder.elements, &rules))
     }
 
@@ -276,15 +285,17 @@ impl Holder {
             .collect()
     }
 
-    /// The lines of a statement that would add nothing any more.
-    fn emptied_statement(&self, settled: &Settled, parsed: &Parsed) -> Option<Range<usize>> {
-        let range = &self.container.range;
-        let literal = parsed.node_at(range).filter(|_| self.grows && settled.slots.is_empty())?;
-        let statement = statement(literal)?.byte_range();
-        let bytes = &parsed.bytes;
-        let lines = line_start(bytes, statement.start)..line_end(bytes, statement.end - 1);
-        let around = [&bytes[lines.start..statement.start], &bytes[statement.end..lines.end]].concat();
-        is_blank(&around).then_some(lines)
+    /// What becomes of a statement that would add nothing any more.
+    fn emptied_statement(&self, settled: &Settled, parsed: &Parsed) -> Option<Edit> {
+        let added = parsed.node_at(&self.container.range).filter(|_| settled.slots.is_empty())?;
+        let statement = adding_statement(added, parsed)?;
+        let (bytes, range) = (&parsed.bytes, statement.byte_range());
+        if !leaves_a_block(statement) {
+            return Some(Edit { range, text: b"pass".to_vec() });
+        }
+        let lines = line_start(bytes, range.start)..line_end(bytes, range.end - 1);
+        let around = [&bytes[lines.start..range.start], &bytes[range.end..lines.end]].concat();
+        is_blank(&around).then_some(Edit { range: lines, text: Vec::new() })
     }
 
     /// What is said where a condition that cannot be read stands around a list of which nothing would stay.
@@ -299,7 +310,16 @@ impl Holder {
 fn rules(aim: Aim<'_>) -> Rules<'_> {
     let Aim { wish, toolchain, torch, .. } = aim;
     let torch: Option<&Version> = torch;
-    Rules { wish, catalogue: toolchain.catalogue, cuda: &[], torch, grows: false, prunes: true, readers: &[] }
+    Rules {
+        wish,
+        catalogue: toolchain.catalogue,
+        cuda: &[],
+        torch,
+        adds: true,
+        share: None,
+        prunes: true,
+        readers: &[],
+    }
 }
 
 fn no_anchor(name: &str, path: &str, fact: String) -> OpError {

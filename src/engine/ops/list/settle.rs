@@ -4,6 +4,7 @@
 use pep440_rs::Version;
 
 use super::element::{Element, Notation};
+use super::givers::Share;
 use crate::engine::arch::{Arch, Code, Gencode, Variant};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::gencode::ArchWish;
@@ -21,8 +22,10 @@ pub struct Rules<'a> {
     pub cuda: &'a [Toolkit],
     /// The release of torch that checks the list.
     pub torch: Option<&'a Version>,
-    /// Whether statements add single flags to the list: what is wanted is for them, and nothing needs to be left.
-    pub grows: bool,
+    /// Whether what is wanted is added.
+    pub adds: bool,
+    /// What others have to do with the list; `None`: nothing.
+    pub share: Option<&'a Share>,
     /// Whether what is refused goes: not where the list only says what may be asked for.
     pub prunes: bool,
     /// All toolkits that read the list; empty: any may. What none of them takes is not added.
@@ -69,6 +72,23 @@ impl Rules<'_> {
         self.readers.is_empty() || self.readers.iter().any(takes)
     }
 
+    /// Whether others give what serves a wish to all toolkits that the list is for.
+    fn is_served_beside(&self, code: Code) -> bool {
+        let takes = |toolkit: &&Toolkit| self.catalogue.takes(**toolkit, &Gencode::of(code));
+        let readers: Vec<Toolkit> = self.readers.iter().filter(takes).copied().collect();
+        let toolkits = if self.cuda.is_empty() { readers.as_slice() } else { self.cuda };
+        self.share.is_some_and(|share| share.serves(code, toolkits))
+    }
+
+    /// Whether others give the list something that stays.
+    fn is_one_left_beside(&self) -> bool {
+        let leaves = |share: &Share, toolkit: Toolkit| share.leaves(self.wish, toolkit, self.catalogue);
+        self.share.is_some_and(|share| match self.cuda {
+            [] => self.readers.iter().any(|toolkit| leaves(share, *toolkit)),
+            given => given.iter().all(|toolkit| leaves(share, *toolkit)),
+        })
+    }
+
     fn keeps(&self, from: Arch, code: Code) -> bool {
         let alone = Gencode { virtual_arch: from, codes: vec![code] };
         self.wish.keeps(code) && !(self.prunes && self.refusal(&alone).is_some())
@@ -105,7 +125,13 @@ impl Settling<'_> {
         for (index, element) in self.elements.iter().enumerate() {
             let gencode = element.flag.as_ref().map(|flag| &flag.gencode);
             let kept = gencode.map(|gencode| self.kept(gencode));
-            if kept.as_ref() == gencode {
+            let stays = kept.as_ref() == gencode;
+            if let Some(line) = element.held.filter(|_| !stays) {
+                let why = format!("line {line} takes {} out again: take out both by hand", named(element));
+                self.settled.reported.push(why);
+            }
+            if stays || element.held.is_some() {
+                let kept = gencode.cloned();
                 let text = element.text.clone();
                 self.settled.slots.push(Slot { was: Some(index), text, gencode: kept });
                 continue;
@@ -144,9 +170,10 @@ impl Settling<'_> {
 
     /// Adds what is wanted and not there, the PTX that was lost with it.
     fn extend(&mut self) {
-        let Some(model) = self.model().filter(|_| !self.rules.grows) else { return };
-        let missing =
-            self.rules.wish.wanted().filter(|code| self.rules.concerns(*code) && !self.is_served(*code));
+        let Some(model) = self.model().filter(|_| self.rules.adds) else { return };
+        let missing = self.rules.wish.wanted().filter(|code| {
+            self.rules.concerns(*code) && !self.is_served(*code) && !self.rules.is_served_beside(*code)
+        });
         let missing: Vec<Code> = missing.collect();
         if missing.is_empty() {
             return;
@@ -325,7 +352,7 @@ impl Settling<'_> {
     fn finish(mut self) -> Settled {
         let flags = |slots: &[Slot]| slots.iter().any(|slot| slot.gencode.is_some());
         let had = self.elements.iter().any(|element| element.flag.is_some());
-        self.settled.nothing_left = had && !self.rules.grows && !flags(&self.settled.slots);
+        self.settled.nothing_left = had && !self.rules.is_one_left_beside() && !flags(&self.settled.slots);
         if self.settled.nothing_left {
             self.settled.how.clear();
             self.settled.slots = unchanged(self.elements);

@@ -20,8 +20,8 @@ impl File<'_> {
         let line = line_of(&self.parsed.bytes, one.range.start);
         for value in self.values_in(one) {
             match resolve(value, self.parsed) {
-                Origin::Literal { node, .. } if self.names_arches(node) => {
-                    found.push(self.bare(node, Reader::Torch));
+                Origin::Literal { node, .. } if self.holds_arches(node) => {
+                    self.push_arches(node, Reader::Torch, found);
                 }
                 Origin::Literal { node, .. } if self.may_name_arches(node) => {
                     let text = self.parsed.text(node);

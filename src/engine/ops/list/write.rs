@@ -26,6 +26,8 @@ pub enum ContainerKind {
     Tuple,
     /// Words of a text.
     Words,
+    /// One value, without brackets.
+    Single,
 }
 
 /// A list as it lies in a file.
@@ -67,7 +69,7 @@ impl Written<'_> {
 
     /// Whether each element has lines of its own.
     fn is_one_a_line(&self) -> bool {
-        self.container.kind != ContainerKind::Words
+        !matches!(self.container.kind, ContainerKind::Words | ContainerKind::Single)
             && self.elements.iter().all(|element| {
                 let line = self.lines(element);
                 let after = self.bytes[element.range.end..line.end].trim_ascii_start();
@@ -204,7 +206,7 @@ impl Written<'_> {
         let fallback: &[u8] = match self.container.kind {
             ContainerKind::Words if self.elements.iter().any(Element::is_option) => b" ",
             ContainerKind::Words => b";",
-            ContainerKind::Items | ContainerKind::Tuple => b", ",
+            ContainerKind::Items | ContainerKind::Tuple | ContainerKind::Single => b", ",
         };
         plain.map_or(fallback, |gap| gap).to_vec()
     }

@@ -329,7 +329,7 @@ impl<'a> BuildFile<'a> {
             let line = line_of(self.bytes, self.start(group));
             let name = group.name.as_ref().map_or(format!("line {line}"), |name| format!("`{name}`"));
             let given = toolkits.iter().map(|toolkit| self.given_by(group, *toolkit, law));
-            Listed { name, line, given: given.collect() }
+            Listed { name, line, adds: false, given: given.collect() }
         };
         self.groups.iter().map(listed).collect()
     }

@@ -108,12 +108,14 @@ struct Giver<'t> {
 pub struct Givers<'t> {
     parsed: &'t Parsed,
     evaluation: Evaluation<'t>,
+    /// The toolkits that it must build with.
+    given: &'t [Toolkit],
     all: Vec<Giver<'t>>,
 }
 
 impl<'t> Givers<'t> {
-    /// Those of a file.
-    pub fn of(parsed: &'t Parsed, evaluation: Evaluation<'t>) -> Self {
+    /// Those of a file, which must build with the given toolkits.
+    pub fn of(parsed: &'t Parsed, evaluation: Evaluation<'t>, given: &'t [Toolkit]) -> Self {
         let offsets = parsed.offsets_of("compute_");
         let strings = descendants_holding(parsed.root(), &offsets).filter(|node| node.kind() == "string");
         let mut all: Vec<Giver<'t>> = Vec::new();
@@ -136,7 +138,7 @@ impl<'t> Givers<'t> {
             let beside = chips.iter().any(|ends| ends.hold(&giver.ends)) && !giver.is_for_one_chip();
             giver.is_joined = is_in_sum(giver.node) && (beside || !is_sum_known(giver.node, parsed));
         }
-        Self { parsed, evaluation, all }
+        Self { parsed, evaluation, given, all }
     }
 
     /// Whether a literal is one flag of which only a person can tell whether it stands for all architectures.
@@ -188,7 +190,7 @@ impl<'t> Givers<'t> {
         let has_guard = |place: Node<'t>| can_be_guarded(place.start_byte(), self.parsed);
         self.all.iter().find(|other| {
             let is_there = || {
-                other.is_reached_with(literal)
+                self.is_there_with(other, literal)
                     || (self.is_certain_beside(other, literal) && has_guard(other.node))
             };
             let is_same = other.ends.hold(&literal.ends) && self.is_same_list(literal, other);
@@ -196,9 +198,19 @@ impl<'t> Givers<'t> {
         })
     }
 
+    /// Whether the program comes to a giver whenever it comes to another one, with all given toolkits.
+    fn is_there_with(&self, other: &Giver<'t>, own: &Giver<'t>) -> bool {
+        let all_given = || {
+            let reached = self.toolkits(other.node);
+            !self.given.is_empty() && self.given.iter().all(|toolkit| reached.contains(toolkit))
+        };
+        other.is_reached_with(own) || (self.is_certain_beside(other, own) && all_given())
+    }
+
     /// Whether a giver is there wherever another one is; of two that both are, the later one counts.
     fn covers(&self, other: &Giver<'t>, own: &Giver<'t>) -> bool {
-        let holds = |one: &Giver<'t>, two: &Giver<'t>| one.ends.hold(&two.ends) && one.is_reached_with(two);
+        let holds =
+            |one: &Giver<'t>, two: &Giver<'t>| one.ends.hold(&two.ends) && self.is_there_with(one, two);
         let is_first_choice =
             !holds(own, other) || own.is_joined || other.node.start_byte() > own.node.start_byte();
         holds(other, own) && is_first_choice && self.is_same_list(own, other)

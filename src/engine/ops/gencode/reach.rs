@@ -54,11 +54,15 @@ pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: &str) -> bool 
     };
     let named = |node: Node<'_>| descendants(node).any(|inner| parsed.text(inner) == list);
     let declared = |kind| descendants(block).any(|node| node.kind() == kind && own(&node) && named(node));
-    let assigned = descendants(block).any(|node| {
-        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
-        left.is_some_and(|left| parsed.text(left) == list) && own(&node)
-    });
+    let assigned = descendants(block).any(|node| is_begun_by(node, parsed, list) && own(&node));
     assigned && !declared("global_statement") && !declared("nonlocal_statement")
+}
+
+/// Whether an assignment gives the name of the list another one, which does not hold what the list held.
+fn is_begun_by(node: Node<'_>, parsed: &Parsed, list: &str) -> bool {
+    let field = |name| node.child_by_field_name(name).filter(|_| node.kind() == "assignment");
+    let is_it = |node: Node<'_>| parsed.text(node) == list;
+    field("left").is_some_and(is_it) && !field("right").is_some_and(|right| descendants(right).any(is_it))
 }
 
 /// Whether a statement of a block assigns the list before it or a block within adds to it.
@@ -66,19 +70,15 @@ pub(super) fn assigned_first(block: Node<'_>, parsed: &Parsed, list: &str, sites
     let range = block.byte_range();
     let first = sites.iter().map(|site| site.start).filter(|start| range.contains(start)).min();
     let statements = significant_children(block).into_iter().filter_map(|statement| statement.named_child(0));
-    let mut assigned = statements.filter(|node| {
-        let left = node.child_by_field_name("left").filter(|_| node.kind() == "assignment");
-        left.is_some_and(|left| parsed.text(left) == list)
-    });
+    let mut assigned = statements.filter(|node| is_begun_by(*node, parsed, list));
     assigned.any(|node| first.is_some_and(|first| node.end_byte() <= first))
 }
 
 /// The line in which a block assigns the list anew between flags that are added to it: each of its values is another list.
 pub(super) fn begun_again(parsed: &Parsed, list: &str, starts: &[usize]) -> Option<usize> {
     let mut assigned = names(parsed, list).filter_map(|name| {
-        let assignment = name.parent().filter(|parent| parent.kind() == "assignment")?;
-        let anew = descendants(assignment).filter(|node| parsed.text(*node) == list).count() == 1;
-        (anew && assignment.child_by_field_name("left") == Some(name)).then_some(assignment)
+        let assignment = name.parent().filter(|parent| is_begun_by(*parent, parsed, list))?;
+        (assignment.child_by_field_name("left") == Some(name)).then_some(assignment)
     });
     let between = |node: &Node<'_>| {
         let block = ancestors(*node).find(|outer| matches!(outer.kind(), "block" | "module"));

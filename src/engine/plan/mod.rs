@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::edit::{Edits, Overlap};
 use super::ops::include::{self, Wanted};
-use super::ops::{Aim, Left, NoAnchor, OpError, OpPlan, Outcome, Site, continuation, import};
+use super::ops::{Aim, Left, NoAnchor, Op, OpError, OpPlan, Outcome, Site, continuation, import};
 use super::patchset::PatchOp;
 use super::patchset::bind::{Bound, BoundPatch};
 use super::source::Sources;
@@ -131,11 +131,39 @@ pub fn plan(bound: &Bound<'_>, sources: &Sources) -> Result<Plan, PlanError> {
     let mut after = sources.clone();
     let mut patches = Vec::new();
     for one in &bound.patches {
-        let patch = plan_patch(one, &after, aim, &bound.version)?;
+        let patch = plan_settled(one, &after, aim, &bound.version)?;
         after = patch.after.clone();
         patches.push(patch);
     }
     Ok(Plan { patches, before: sources.clone(), after })
+}
+
+/// How often a patch is planned on its own result.
+const ROUNDS: usize = 3;
+
+/// Plans a patch until it is settled: a list that one op leaves a single flag may then be one that another op is about.
+fn plan_settled(
+    bound: &BoundPatch<'_>,
+    sources: &Sources,
+    aim: Aim<'_>,
+    version: &SourceVersion,
+) -> Result<PatchPlan, PlanError> {
+    let mut patch = plan_patch(bound, sources, aim, version)?;
+    if !bound.ops.iter().any(|op| matches!(op.op, Op::AnyGencode(_))) {
+        return Ok(patch);
+    }
+    for _ in 0..ROUNDS {
+        let changed = !patch.changes.is_empty();
+        let Some(again) = changed.then(|| plan_patch(bound, &patch.after, aim, version)).transpose()? else {
+            break;
+        };
+        let settled = again.changes.is_empty();
+        patch = patch.then(again);
+        if settled {
+            break;
+        }
+    }
+    Ok(patch)
 }
 
 fn plan_patch(
@@ -189,6 +217,41 @@ fn plan_patch(
         before: sources.clone(),
         after,
     })
+}
+
+impl PatchPlan {
+    /// What the patch does where it is planned once more on its own result.
+    fn then(self, again: PatchPlan) -> Self {
+        let ops = self.ops.into_iter().zip(again.ops).map(|(first, again)| first.then(again)).collect();
+        let mut changes = self.changes;
+        for (path, change) in again.changes {
+            let before = changes.get(&path).map_or(change.before, |first| first.before.clone());
+            let edits = Edits::between_lines(&before, &change.after);
+            changes.insert(path, Change { before, after: change.after, edits });
+        }
+        Self { ops, changes, after: again.after, ..self }
+    }
+}
+
+impl OpReport {
+    /// What was found first, and what had to be done besides; what has become right meanwhile is reported no longer.
+    fn then(self, again: OpReport) -> Self {
+        match (self.outcome, again.outcome) {
+            (Outcome::Changed { mut how }, Outcome::Changed { how: more }) => {
+                how.extend(more);
+                let new = again.remarks.into_iter().filter(|remark| !self.remarks.contains(remark));
+                let remarks = self.remarks.iter().cloned().chain(new).collect();
+                Self { outcome: Outcome::Changed { how }, remarks, ..self }
+            }
+            (outcome @ Outcome::Changed { .. }, _) => Self { outcome, ..self },
+            (Outcome::Reported { advice }, Outcome::Reported { .. }) => {
+                Self { outcome: Outcome::Reported { advice }, ..self }
+            }
+            (_, outcome @ Outcome::Changed { .. }) => Self { outcome, remarks: again.remarks, ..self },
+            (Outcome::Reported { .. }, outcome) => Self { outcome, ..again },
+            (outcome, _) => Self { outcome, ..self },
+        }
+    }
 }
 
 /// In C++ the `\\` that continues a line stays in its column.

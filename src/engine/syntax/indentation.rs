@@ -1,11 +1,13 @@
-//! Python statements at a column that Python refuses: the grammar is lenient and reads them without an error.
+//! Python statements at a column that Python refuses, and blocks without a statement: the grammar is lenient and reads
+//! them without an error.
 
 use tree_sitter::Node;
 
 use super::language::{descendants, significant_children};
 use super::style;
 
-/// Statements that begin their line at another column than the first of their block, in the order of the file.
+/// Statements that begin their line at another column than the first of their block, and those that lack a block, in the
+/// order of the file.
 pub fn misplaced<'t>(root: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
     let blocks = descendants(root).filter(|node| matches!(node.kind(), "module" | "block"));
     let mut found: Vec<Node<'t>> = blocks.flat_map(|block| misplaced_in(block, bytes)).collect();
@@ -14,6 +16,9 @@ pub fn misplaced<'t>(root: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
 }
 
 fn misplaced_in<'t>(block: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
+    if block.kind() == "block" && significant_children(block).is_empty() {
+        return block.parent().into_iter().collect();
+    }
     let own_line = |node: &Node<'t>| style::indent_end(bytes, node.start_byte()) == node.start_byte();
     let mut statements = significant_children(block).into_iter().filter(Node::is_named).filter(own_line);
     let indent = |node: &Node<'t>| style::indent_at(bytes, node.start_byte());
@@ -42,5 +47,12 @@ mod tests {
             0
         );
         assert_ne!(errors("if a:\n    x = 1\ny = 1\n    z = 2\n"), 0);
+    }
+
+    #[test]
+    fn a_block_without_a_statement_is_an_error() {
+        assert_ne!(errors("if a:\nx = 1\n"), 0);
+        assert_ne!(errors("for a in b:\n    if c:\n    # d\n    else:\n        pass\n"), 0);
+        assert_eq!(errors("def f(): ...\nclass A: pass\nif a:\n    # b\n    \"c\"\n"), 0);
     }
 }

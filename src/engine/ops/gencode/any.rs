@@ -11,7 +11,7 @@ use crate::engine::edit::Edits;
 use crate::engine::ops::emptied;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
-use crate::engine::ops::list::givers::{Givers, Share};
+use crate::engine::ops::list::givers::Givers;
 use crate::engine::ops::list::{asks_for_arch, taken_out_in};
 use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
@@ -70,8 +70,7 @@ impl AnyGencodeOp {
         for list in self.lists(parsed) {
             let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };
             plan.lines.push(list.line);
-            let share = givers.of_statements(&list.values);
-            match self.plan_list((&list, &share), (parsed, &current), aim) {
+            match self.plan_list((&list, &givers), (parsed, &current), aim) {
                 Ok(one) => {
                     text = one.edits.apply(&text);
                     let named = |texts: Vec<String>| {
@@ -109,7 +108,7 @@ impl AnyGencodeOp {
 
     fn plan_list(
         &self,
-        (list, share): (&List, &Share),
+        (list, givers): (&List, &Givers<'_>),
         (parsed, current): (&Parsed, &Parsed),
         Aim { wish, toolchain, .. }: Aim<'_>,
     ) -> Result<GencodePlan, String> {
@@ -128,6 +127,7 @@ impl AnyGencodeOp {
         }
         let op = self.op(list, parsed).map_err(|error| error.to_string())?;
         let wish = if op.from.is_some() { wish.clone() } else { list.without_guards(wish, toolchain) };
+        let share = givers.of_statements(&list.values);
         let elsewhere = share.elsewhere(&wish, toolchain);
         let have: Vec<Code> = list.gencodes.iter().flat_map(|one| one.codes.clone()).collect();
         let serves = |code: &Code| have.iter().any(|have| have.serves(*code)) || elsewhere.contains(code);
@@ -141,14 +141,19 @@ impl AnyGencodeOp {
         }
         let op = GencodeOp { elsewhere, others_stay: share.leaves_all(&wish, toolchain), ..op };
         let plan = op.plan(current, &wish, toolchain).map_err(|error| refused(&error, toolchain))?;
-        let mut given =
-            toolchain.cuda.iter().filter(|toolkit| !share.leaves(&wish, **toolkit, toolchain.catalogue));
-        match given.any(|toolkit| op.empties(current, &plan.edits, *toolkit, toolchain)) {
-            true => {
-                let given = (toolchain.cuda, None);
-                Err(emptied::why(&wish, given, toolchain.catalogue))
+        let wants = |toolkit: Toolkit| {
+            wish.wanted().any(|code| toolchain.catalogue.takes(toolkit, &Gencode::of(code)))
+        };
+        let stays = |flag: &Gencode, toolkit: Toolkit| {
+            let kept = flag.codes.iter().any(|code| wish.keeps(*code));
+            wants(toolkit) || (kept && toolchain.catalogue.takes(toolkit, flag))
+        };
+        match givers.emptied(&list.values, stays).filter(|_| !plan.edits.is_empty()) {
+            Some(line) => {
+                let why = emptied::why(&wish, (toolchain.cuda, None), toolchain.catalogue);
+                Err(format!("line {line}: {why}"))
             }
-            false => Ok(plan),
+            None => Ok(plan),
         }
     }
 

@@ -351,16 +351,6 @@ impl GencodeOp {
         toolkits.iter().map(given).collect()
     }
 
-    /// Whether edits take away all that a toolkit was given.
-    fn empties(&self, parsed: &Parsed, edits: &Edits, toolkit: Toolkit, toolchain: Toolchain<'_>) -> bool {
-        let gives = |parsed: &Parsed| {
-            let flags = self.compiled(parsed, &[toolkit], toolchain).into_iter().flatten();
-            flags.into_iter().any(|flag| flag.accepted)
-        };
-        let after = || Parsed::new(parsed.language, edits.apply(&parsed.bytes).into());
-        !edits.is_empty() && gives(parsed) && after().is_ok_and(|after| !gives(&after))
-    }
-
     fn no_anchor(&self, parsed: &Parsed, unused: bool) -> GencodeError {
         let nearest = nearest_line(&parsed.bytes);
         GencodeError::NoAnchor { looked_for: self.entry.text.clone(), nearest, unused }

@@ -13,6 +13,7 @@ use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World};
 use crate::engine::ops::gencode::{ArchWish, Toolchain};
 use crate::engine::ops::one_chip;
+use crate::engine::source::line_of;
 use crate::engine::syntax::language::{
     Parsed, ancestors, descendants, descendants_holding, significant_children,
 };
@@ -240,6 +241,31 @@ impl<'t> Givers<'t> {
         apart.all(|branch| is_certain(*branch, &self.evaluation))
     }
 
+    /// A line of statements that add flags, given by where their values begin, at which a given toolkit would get nothing
+    /// any more: nothing of what `stays` for it is there with them.
+    pub fn emptied(&self, places: &[usize], stays: impl Fn(&Gencode, Toolkit) -> bool) -> Option<usize> {
+        let own = self
+            .all
+            .iter()
+            .filter(|giver| places.iter().any(|place| giver.node.byte_range().contains(place)));
+        let left = |own: &Giver<'t>, toolkit: Toolkit| {
+            self.all.iter().any(|other| {
+                other.gencodes.iter().any(|gencode| stays(gencode, toolkit))
+                    && other.ends.hold(&own.ends)
+                    && self.is_same_list(own, other)
+                    && self.is_certain_beside(other, own)
+                    && self.toolkits(other.node).contains(&toolkit)
+            })
+        };
+        let is_emptied = |own: &&Giver<'t>| {
+            let mut given = self.given.iter().filter(|toolkit| self.toolkits(own.node).contains(toolkit));
+            given.any(|toolkit| !left(own, *toolkit))
+        };
+        let emptied =
+            own.filter(is_emptied).map(|giver| line_of(&self.parsed.bytes, giver.node.start_byte()));
+        emptied.min()
+    }
+
     /// What others give the same list wherever these do.
     fn beside(&self, own: &[&Giver<'t>]) -> Vec<Beside> {
         let is_beside = |other: &&Giver<'t>| {
@@ -383,5 +409,10 @@ pub(super) fn leaves_a_block(statement: Node<'_>) -> bool {
         let inner = one.named_child(0).filter(|_| one.kind() == "expression_statement");
         inner.is_some_and(|inner| matches!(inner.kind(), "call" | "assignment" | "augmented_assignment"))
     };
-    siblings.iter().any(|other| *other != statement && !adds(other))
+    // A statement that holds such ones may go with them.
+    let holds_one = |one: &Node<'_>| {
+        descendants(*one).any(|inner| inner.kind() == "augmented_assignment" || inner.kind() == "attribute")
+    };
+    let stays = |one: &Node<'_>| !adds(one) && (one.named_child_count() == 0 || !holds_one(one));
+    siblings.iter().any(|other| *other != statement && stays(other))
 }

@@ -66,7 +66,7 @@ impl AnyGencodeOp {
         let toolchain = aim.toolchain;
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
         let evaluation = Evaluation { parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
-        let givers = Givers::of(parsed, evaluation, toolchain.cuda);
+        let givers = Givers::of(parsed, evaluation, aim);
         for list in self.lists(parsed) {
             let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };
             plan.lines.push(list.line);

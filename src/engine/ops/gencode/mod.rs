@@ -261,7 +261,17 @@ impl GencodeOp {
         let step = step(parsed);
         let Toolchain { catalogue, cuda, .. } = toolchain;
         let hip = guard::names_hip(&String::from_utf8_lossy(&parsed.bytes));
-        let law = Law { op: self, wish, cuda, catalogue, worlds: &worlds, step: &step, hip, apart: None };
+        let law = Law {
+            op: self,
+            wish,
+            cuda,
+            catalogue,
+            worlds: &worlds,
+            step: &step,
+            hip,
+            apart: None,
+            adds: true,
+        };
         if let Some(cleaned) = self.cleaned(parsed, &root, &law)? {
             return self.plan_cleaned(parsed, &cleaned, wish, toolchain);
         }

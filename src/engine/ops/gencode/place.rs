@@ -137,6 +137,25 @@ pub fn part_alternatives(root: &mut Block) {
     part_most(root, all);
 }
 
+/// Makes each branch a list of its own that something unknown chooses, where no entry is reached for certain with a toolkit
+/// in question: what is wanted must not come where no architecture was named.
+pub fn part_unknown(block: &mut Block, needed: &Presence) {
+    let nowhere = needed.and(&needed.negated());
+    let is_sure = !block.surely(&|entry| entry.defect.is_none(), &nowhere).and(needed).no_toolkit();
+    if is_sure || live_entries(block).is_empty() {
+        return;
+    }
+    let context = block.context;
+    let groups = block.items.iter_mut().filter_map(|item| match item {
+        Item::Group(group) => Some(group),
+        Item::Text(_) | Item::Entry(_) => None,
+    });
+    for body in groups.flat_map(|group| &mut group.parts).map(|part| &mut part.body) {
+        body.own_list |= body.context != context && !body.inline && !live_entries(body).is_empty();
+        part_unknown(body, needed);
+    }
+}
+
 fn part_most(block: &mut Block, all: usize) {
     if !block.presence.reaches_hip() {
         return;

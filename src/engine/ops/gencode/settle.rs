@@ -2,7 +2,7 @@
 //! compile it, and no given toolkit is asked for an architecture that it refuses.
 
 use super::guard::Bounds;
-use super::place::{Placement, apart_from_hip, home, part_alternatives, place};
+use super::place::{Placement, apart_from_hip, home, part_alternatives, part_unknown, place};
 use super::tree::{Block, Defect, Entry, Fate, Origin};
 use super::worlds::{Presence, World, Worlds};
 use super::{ArchWish, GencodeError, GencodeOp};
@@ -29,6 +29,8 @@ pub struct Law<'a> {
     pub hip: bool,
     /// Where the block is reached that hipcc does not reach.
     pub apart: Option<&'a Presence>,
+    /// Whether what is wanted is added.
+    pub adds: bool,
 }
 
 /// What was done to a file, in words.
@@ -65,6 +67,18 @@ impl Law<'_> {
         self.wants(gencode) || self.given().any(|given| beyond.contains(&given))
     }
 
+    /// The toolkits in question that take something which is wanted.
+    fn needed(&self) -> Presence {
+        let all = self.wish.wanted().fold(self.worlds.nowhere(), |all, code| {
+            all.or(&self.worlds.takes(self.catalogue, &Gencode::of(code)))
+        });
+        let is_given = |world| match world {
+            World::Cuda(toolkit) => self.cuda.is_empty() || self.cuda.contains(&toolkit),
+            World::Hip => false,
+        };
+        all.and(&self.worlds.presence(|world| super::worlds::Truth::of(is_given(world))))
+    }
+
     /// The places of the given toolkits among the worlds.
     fn given(&self) -> impl Iterator<Item = usize> + '_ {
         self.cuda.iter().filter_map(|toolkit| self.worlds.position(World::Cuda(*toolkit)))
@@ -76,6 +90,9 @@ pub fn settle(root: &mut Block, law: &Law<'_>) -> Result<Settled, GencodeError> 
     let mut settled = Settled::default();
     if law.hip {
         part_alternatives(root);
+    }
+    if law.op.any {
+        part_unknown(root, &law.needed());
     }
     settle_lists(root, law, &mut settled)?;
     for said in [&mut settled.how, &mut settled.remarks, &mut settled.reported] {
@@ -100,7 +117,10 @@ fn settle_lists(root: &mut Block, law: &Law<'_>, settled: &mut Settled) -> Resul
         false => entries.iter().any(|(_, presence)| !presence.no_toolkit()),
     };
     if reached {
-        settle_list(root, law, settled)?;
+        // Where its branches are lists of their own, what is left may be for other toolkits alone.
+        let asked = entries.iter().any(|(_, presence)| !presence.and(&law.needed()).no_toolkit());
+        let adds = !law.op.any || own.is_empty() || asked;
+        settle_list(root, &Law { adds, ..*law }, settled)?;
     }
     own.into_iter().for_each(|list| root.put_back(list));
     Ok(())
@@ -311,7 +331,7 @@ fn comes_too_early(gencode: &Gencode, presence: &Presence, law: &Law<'_>) -> boo
 /// Wanted results that no entry gives, or not for a given toolkit.
 fn missing(root: &mut Block, placed: &[Placement], law: &Law<'_>, settled: &mut Settled) -> Vec<Placement> {
     let mut homeless = Vec::new();
-    for code in law.wish.wanted().filter(|code| !law.op.elsewhere.contains(code)) {
+    for code in law.wish.wanted().filter(|code| law.adds && !law.op.elsewhere.contains(code)) {
         let gencode = Gencode::of(code);
         let takes = law.worlds.takes(law.catalogue, &gencode);
         let serving = |gencode: &Gencode| gencode.codes.iter().any(|other| other.serves(code));

@@ -17,7 +17,7 @@ use crate::engine::syntax::language::{Parsed, ancestors, descendants_holding};
 /// Lists that hold nvcc flags, and command lines of nvcc.
 pub fn with_flags(parsed: &Parsed, spellings: &[Spelling], aim: Aim<'_>) -> InFile {
     let file = File::new(parsed, aim);
-    let givers = Givers::of(parsed, file.evaluation(), aim.toolchain.cuda);
+    let givers = Givers::of(parsed, file.evaluation(), aim);
     let mut offsets: Vec<usize> =
         spellings.iter().flat_map(|spelling| parsed.offsets_of(spelling.word())).collect();
     offsets.sort_unstable();

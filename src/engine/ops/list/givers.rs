@@ -8,6 +8,7 @@ use super::flow::{Ends, begins, begun, branches, ends, exclude_each_other, list_
 use super::resolve::{Origin, resolve};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
+use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::any::can_be_guarded;
 use crate::engine::ops::gencode::guard::Evaluation;
 use crate::engine::ops::gencode::worlds::{Truth, World};
@@ -111,12 +112,20 @@ pub struct Givers<'t> {
     evaluation: Evaluation<'t>,
     /// The toolkits that it must build with.
     given: &'t [Toolkit],
+    /// Those in question that take something which is wanted.
+    needed: Vec<Toolkit>,
     all: Vec<Giver<'t>>,
 }
 
 impl<'t> Givers<'t> {
-    /// Those of a file, which must build with the given toolkits.
-    pub fn of(parsed: &'t Parsed, evaluation: Evaluation<'t>, given: &'t [Toolkit]) -> Self {
+    /// Those of a file.
+    pub fn of(parsed: &'t Parsed, evaluation: Evaluation<'t>, aim: Aim<'t>) -> Self {
+        let Toolchain { catalogue, cuda: given, .. } = aim.toolchain;
+        let wants = |toolkit: &Toolkit| {
+            aim.wish.wanted().any(|code| catalogue.takes(*toolkit, &Gencode::of(code)))
+                && (given.is_empty() || given.contains(toolkit))
+        };
+        let needed = evaluation.worlds.toolkits().into_iter().filter(wants).collect();
         let offsets = parsed.offsets_of("compute_");
         let strings = descendants_holding(parsed.root(), &offsets).filter(|node| node.kind() == "string");
         let mut all: Vec<Giver<'t>> = Vec::new();
@@ -139,7 +148,7 @@ impl<'t> Givers<'t> {
             let beside = chips.iter().any(|ends| ends.hold(&giver.ends)) && !giver.is_for_one_chip();
             giver.is_joined = is_in_sum(giver.node) && (beside || !is_sum_known(giver.node, parsed));
         }
-        Self { parsed, evaluation, given, all }
+        Self { parsed, evaluation, given, needed, all }
     }
 
     /// Whether a literal is one flag of which only a person can tell whether it stands for all architectures.
@@ -190,9 +199,10 @@ impl<'t> Givers<'t> {
     fn successor(&self, literal: &Giver<'t>) -> Option<&Giver<'t>> {
         let has_guard = |place: Node<'t>| can_be_guarded(place.start_byte(), self.parsed);
         self.all.iter().find(|other| {
+            let is_for_one = || self.toolkits(other.node).iter().any(|toolkit| self.needed.contains(toolkit));
             let is_there = || {
                 self.is_there_with(other, literal)
-                    || (self.is_certain_beside(other, literal) && has_guard(other.node))
+                    || (self.is_certain_beside(other, literal) && is_for_one() && has_guard(other.node))
             };
             let is_same = other.ends.hold(&literal.ends) && self.is_same_list(literal, other);
             other.is_statement() && !other.is_for_one_chip() && is_same && is_there()

@@ -8,7 +8,7 @@ use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
-use super::unknown;
+use super::{unknown, unread};
 use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
@@ -36,6 +36,8 @@ pub struct Planned<'a> {
     pub proved: ProvedPlan,
     /// Whether anything in the tree is CUDA.
     pub is_cuda: bool,
+    /// Whether nothing was left unread that may hold what patches are for.
+    pub is_read: bool,
     /// The folders of private patch sets that were given.
     pub patch_sets: Vec<PathBuf>,
 }
@@ -56,6 +58,9 @@ impl Planned<'_> {
         }
         if !self.bound.request.wish.is_empty() && ops().any(|op| !op.remarks.is_empty()) {
             return format!("no edit is left to make in {label}; the remarks say what else decides");
+        }
+        if !self.is_read {
+            return format!("no edit is left to make in {label}; the notes say what was not looked at");
         }
         format!("{label} is as it should be")
     }
@@ -188,6 +193,8 @@ pub struct Found<'a> {
     pub sources: Sources,
     /// Whether anything in it is CUDA.
     pub is_cuda: bool,
+    /// Whether nothing was left unread that may hold what patches are for.
+    pub is_read: bool,
     /// The folders of private patch sets that were given.
     pub patch_sets: Vec<PathBuf>,
 }
@@ -198,8 +205,8 @@ impl<'a> Found<'a> {
         let proved = prove(&self.target, &self.bound, &self.sources)?;
         let changing = proved.plan().patches.iter().flat_map(|patch| patch.changes.keys());
         self.target.refuse_unwritable(changing.map(String::as_str))?;
-        let Self { target, bound, is_cuda, patch_sets, .. } = self;
-        Ok(Planned { target, bound, proved, is_cuda, patch_sets })
+        let Self { target, bound, is_cuda, is_read, patch_sets, .. } = self;
+        Ok(Planned { target, bound, proved, is_cuda, is_read, patch_sets })
     }
 }
 
@@ -236,6 +243,7 @@ pub fn find_at<'a>(
     bound.notes.extend(unnamed);
     bound.notes.extend(links(&target, upstream));
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
+    let mut is_read = true;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams)?);
         let label = &target.label;
@@ -244,10 +252,14 @@ pub fn find_at<'a>(
         if !is_cuda && !unknown::is_torch(&sources) {
             sources = Sources::default();
         }
-        bound.notes.extend(unknown::leave_out(&mut sources, LARGEST));
+        bound.notes.extend(unknown::leave_out_made(&mut sources));
+        let mut not_read = unknown::leave_out(&mut sources, LARGEST);
+        not_read.extend(unread::notes(&sources));
+        is_read = not_read.is_empty();
+        bound.notes.extend(not_read);
     }
     let patch_sets = place.everywhere.patchsets.clone();
-    Ok(Found { target, bound, sources, is_cuda, patch_sets })
+    Ok(Found { target, bound, sources, is_cuda, is_read, patch_sets })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.

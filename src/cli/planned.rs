@@ -99,9 +99,14 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
         let path = path.to_path_buf();
         move |cause: std::io::Error| Failure::PatchSets { path, cause: cause.to_string() }
     };
+    let (mut loose, mut has_sets) = (None, false);
     for set in std::fs::read_dir(folder).map_err(failed(folder))? {
         let set = set.map_err(failed(folder))?.path();
+        if set.file_name().and_then(|name| name.to_str()).is_some_and(|name| !shipped::is_set(name)) {
+            continue;
+        }
         if !set.is_dir() {
+            loose = loose.or_else(|| set.extension().is_some_and(|ending| ending == "toml").then_some(set));
             continue;
         }
         for file in std::fs::read_dir(&set).map_err(failed(&set))? {
@@ -109,10 +114,17 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
             if is_part(&file.to_string_lossy()) {
                 let toml = std::fs::read_to_string(&file).map_err(failed(&file))?;
                 texts.insert(&name_of(&file), &toml, Some(&folder.display().to_string()));
+                has_sets = true;
             }
         }
     }
-    Ok(())
+    match loose.filter(|_| !has_sets) {
+        Some(file) => {
+            let cause = "it lies in no folder of a set".to_string();
+            Err(Failure::PatchSets { path: file, cause })
+        }
+        None => Ok(()),
+    }
 }
 
 /// `SET/FILE.toml`
@@ -237,6 +249,7 @@ pub fn find_at<'a>(
     check_floor(upstream, &asked.request)?;
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let (mut sources, skipped) = read(&target, upstream)?;
+    bound.notes.extend(asked.sets.unused_notes());
     bound.notes.extend(skipped_note(&bound, &skipped));
     let unnamed =
         named(&target.unnamed).map(|names| format!("left out, as their names are no UTF-8: {names}"));

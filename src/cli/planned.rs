@@ -70,6 +70,7 @@ impl Planned<'_> {
         let mut notes = self.bound.notes.clone();
         if self.bound.upstream.project.is_none() && self.is_cuda {
             notes.extend(unknown::without_arches(self));
+            notes.extend(unknown::own_cub(self));
         }
         if self.bound.upstream.project.is_some() && !self.target.carries_kernels() {
             let label = &self.target.label;

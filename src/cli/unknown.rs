@@ -10,6 +10,7 @@ use super::planned::{Planned, named};
 use super::style::{DIM, STRONG, paint};
 use crate::checkout::{Checkout, Target, UpstreamInfo};
 use crate::engine::arch::{Code, Variant};
+use crate::engine::ops::Outcome;
 use crate::engine::ops::files::is_foreign;
 use crate::engine::patchset::Upstream;
 use crate::engine::source::Sources;
@@ -103,6 +104,22 @@ pub fn leave_out_made(sources: &mut Sources) -> Option<String> {
 fn keep(sources: &mut Sources, is_kept: impl Fn(&[u8]) -> bool) {
     let kept = sources.iter().filter(|(_, bytes)| is_kept(bytes));
     *sources = kept.map(|(path, bytes)| (path, bytes.clone())).collect();
+}
+
+/// What is to be said where a tree holds CUB itself and patches found something of CUB: nothing tells for certain which
+/// of the two an include means, and what CUDA's lost is in most others.
+pub fn own_cub(planned: &Planned<'_>) -> Option<String> {
+    let paths = planned.target.paths();
+    let own = paths.iter().find(|path| **path == "cub/cub.cuh" || path.ends_with("/cub/cub.cuh"))?;
+    let ops = planned.proved.plan().patches.iter().flat_map(|patch| &patch.ops);
+    let found = ops.filter(|op| matches!(op.outcome, Outcome::Changed { .. } | Outcome::Reported { .. }));
+    let mut sites = found
+        .flat_map(|op| op.sites.iter().chain(op.left.iter().filter(|left| left.open).map(|left| &left.site)));
+    sites.any(|site| site.text.contains("cub") || site.text.contains("CUB")).then(|| {
+        format!(
+            "{own} is a CUB of the tree's own: where it is included, names may be there that CUDA's CUB lost"
+        )
+    })
 }
 
 /// What is to be said where architectures are wanted and PyTorch chooses what is compiled.

@@ -19,6 +19,7 @@ pub fn explain(
     terminal: &mut Terminal,
 ) -> Result<Answer, Failure> {
     let sets = patch_sets(everywhere)?;
+    sets.unused_notes().for_each(|note| terminal.note(&note));
     let found = find(&sets, &args.id);
     if found.is_empty() {
         return Err(unknown(&sets, &args.id));

@@ -17,6 +17,7 @@ use crate::engine::tag::Tag;
 /// Lists what is known.
 pub fn list(args: &ListArgs, everywhere: &Everywhere, terminal: &mut Terminal) -> Result<Answer, Failure> {
     let sets = patch_sets(everywhere)?;
+    sets.unused_notes().for_each(|note| terminal.note(&note));
     let Some(name) = &args.upstream else {
         let text = if terminal.is_json() {
             documents::text(&sets.upstreams.iter().map(upstream_document).collect())

@@ -24,6 +24,7 @@ pub mod tables;
 pub mod terminal;
 pub mod typed;
 pub mod unknown;
+pub mod unread;
 pub mod vendor;
 pub mod verify;
 

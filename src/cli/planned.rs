@@ -8,7 +8,7 @@ use super::args::{Everywhere, PlanArgs, SourceArgs};
 use super::failure::{Failure, Unplanned};
 use super::request::request;
 use super::terminal::Terminal;
-use super::unknown;
+use super::{unknown, unread};
 use crate::checkout::{
     CheckoutOptions, Origin, Progress, Recognise, Target, TargetSpec, UpstreamInfo, resolve,
 };
@@ -36,6 +36,8 @@ pub struct Planned<'a> {
     pub proved: ProvedPlan,
     /// Whether anything in the tree is CUDA.
     pub is_cuda: bool,
+    /// Whether nothing was left unread that may hold what patches are for.
+    pub is_read: bool,
     /// The folders of private patch sets that were given.
     pub patch_sets: Vec<PathBuf>,
 }
@@ -57,6 +59,9 @@ impl Planned<'_> {
         if !self.bound.request.wish.is_empty() && ops().any(|op| !op.remarks.is_empty()) {
             return format!("no edit is left to make in {label}; the remarks say what else decides");
         }
+        if !self.is_read {
+            return format!("no edit is left to make in {label}; the notes say what was not looked at");
+        }
         format!("{label} is as it should be")
     }
 
@@ -65,6 +70,7 @@ impl Planned<'_> {
         let mut notes = self.bound.notes.clone();
         if self.bound.upstream.project.is_none() && self.is_cuda {
             notes.extend(unknown::without_arches(self));
+            notes.extend(unknown::own_cub(self));
         }
         if self.bound.upstream.project.is_some() && !self.target.carries_kernels() {
             let label = &self.target.label;
@@ -94,9 +100,14 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
         let path = path.to_path_buf();
         move |cause: std::io::Error| Failure::PatchSets { path, cause: cause.to_string() }
     };
+    let (mut loose, mut has_sets) = (None, false);
     for set in std::fs::read_dir(folder).map_err(failed(folder))? {
         let set = set.map_err(failed(folder))?.path();
+        if set.file_name().and_then(|name| name.to_str()).is_some_and(|name| !shipped::is_set(name)) {
+            continue;
+        }
         if !set.is_dir() {
+            loose = loose.or_else(|| set.extension().is_some_and(|ending| ending == "toml").then_some(set));
             continue;
         }
         for file in std::fs::read_dir(&set).map_err(failed(&set))? {
@@ -104,10 +115,17 @@ fn read_folder(folder: &Path, texts: &mut Texts) -> Result<(), Failure> {
             if is_part(&file.to_string_lossy()) {
                 let toml = std::fs::read_to_string(&file).map_err(failed(&file))?;
                 texts.insert(&name_of(&file), &toml, Some(&folder.display().to_string()));
+                has_sets = true;
             }
         }
     }
-    Ok(())
+    match loose.filter(|_| !has_sets) {
+        Some(file) => {
+            let cause = "it lies in no folder of a set".to_string();
+            Err(Failure::PatchSets { path: file, cause })
+        }
+        None => Ok(()),
+    }
 }
 
 /// `SET/FILE.toml`
@@ -188,6 +206,8 @@ pub struct Found<'a> {
     pub sources: Sources,
     /// Whether anything in it is CUDA.
     pub is_cuda: bool,
+    /// Whether nothing was left unread that may hold what patches are for.
+    pub is_read: bool,
     /// The folders of private patch sets that were given.
     pub patch_sets: Vec<PathBuf>,
 }
@@ -198,8 +218,8 @@ impl<'a> Found<'a> {
         let proved = prove(&self.target, &self.bound, &self.sources)?;
         let changing = proved.plan().patches.iter().flat_map(|patch| patch.changes.keys());
         self.target.refuse_unwritable(changing.map(String::as_str))?;
-        let Self { target, bound, is_cuda, patch_sets, .. } = self;
-        Ok(Planned { target, bound, proved, is_cuda, patch_sets })
+        let Self { target, bound, is_cuda, is_read, patch_sets, .. } = self;
+        Ok(Planned { target, bound, proved, is_cuda, is_read, patch_sets })
     }
 }
 
@@ -230,12 +250,14 @@ pub fn find_at<'a>(
     check_floor(upstream, &asked.request)?;
     let mut bound = Bound::new(upstream, target.version.clone(), &asked.request, Catalogue::shipped())?;
     let (mut sources, skipped) = read(&target, upstream)?;
+    bound.notes.extend(asked.sets.unused_notes());
     bound.notes.extend(skipped_note(&bound, &skipped));
     let unnamed =
         named(&target.unnamed).map(|names| format!("left out, as their names are no UTF-8: {names}"));
     bound.notes.extend(unnamed);
     bound.notes.extend(links(&target, upstream));
     let is_cuda = upstream.project.is_some() || unknown::is_cuda(&target, &sources)?;
+    let mut is_read = true;
     if upstream.project.is_none() {
         bound.notes.extend(unknown::notes(&target, upstream, &upstreams)?);
         let label = &target.label;
@@ -244,10 +266,14 @@ pub fn find_at<'a>(
         if !is_cuda && !unknown::is_torch(&sources) {
             sources = Sources::default();
         }
-        bound.notes.extend(unknown::leave_out(&mut sources, LARGEST));
+        bound.notes.extend(unknown::leave_out_made(&mut sources));
+        let mut not_read = unknown::leave_out(&mut sources, LARGEST);
+        not_read.extend(unread::notes(&sources));
+        is_read = not_read.is_empty();
+        bound.notes.extend(not_read);
     }
     let patch_sets = place.everywhere.patchsets.clone();
-    Ok(Found { target, bound, sources, is_cuda, patch_sets })
+    Ok(Found { target, bound, sources, is_cuda, is_read, patch_sets })
 }
 
 /// Refuses a toolkit with which no release of the upstream is built.

@@ -158,6 +158,35 @@ fn folders_of_sets_that_cannot_be_read() {
 }
 
 #[test]
+fn sets_that_nothing_uses() {
+    let world = tiny(REWRITE);
+    world.write("sets/more/call.toml", patch(REWRITE));
+    let note = "note: ../sets/more has no upstream.toml, and no set uses it: its patches are never applied\n";
+    let check = ["check", "./tiny", "--patch", "tiny/call"];
+    world.run(&with_sets(&check)).exits(1).says(&[note]);
+    world.run(&with_sets(&["list"])).exits(0).says(&[note]);
+    world.run_without_trace(&with_sets(&["explain", "more/call"])).fails(&[note]);
+    world.write("sets/tiny/upstream.toml", UPSTREAM.replace("[[recognise", "uses = ['more']\n[[recognise"));
+    world.run(&with_sets(&check)).exits(1).omits(&["is never applied", "no set uses it"]);
+    world.write("sets/tiny/upstream.toml", UPSTREAM);
+    world.write("sets/more/call.toml", patch(&REWRITE.replace("find", "fnid")));
+    let fault = ["../sets/more/call.toml cannot be read", "unknown field `fnid`", "^"];
+    world.run_without_trace(&with_sets(&check)).fails(&fault);
+    world.run_without_trace(&with_sets(&["list"])).fails(&fault);
+}
+
+#[test]
+fn the_folder_of_one_set_is_no_folder_of_sets() {
+    let world = tiny(REWRITE);
+    let run = world.run_without_trace(&["check", "./tiny", "--patch", "call", "--patchsets", "../sets/tiny"]);
+    run.fails(&[
+        "error: cannot read ../sets/tiny/",
+        ".toml: it lies in no folder of a set\n",
+        "hint: --patchsets DIR names a folder that holds SET/upstream.toml\n",
+    ]);
+}
+
+#[test]
 fn what_cannot_be_proved_is_not_written() {
     let growing = REWRITE.replace("\"new($X)\"", "\"old(old($X))\"");
     let world = tiny(&growing);

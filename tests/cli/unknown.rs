@@ -71,6 +71,31 @@ fn what_is_not_looked_at_is_named() {
 }
 
 #[test]
+fn what_cannot_be_read_is_named_and_not_called_right() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write("work/ext/ops.cpp", PATCHED);
+    world.write("work/ext/setup.py", "from setuptools import setup\nprint \"building\"\nsetup(f\"a");
+    let run = world.run(&APPLY).exits(0).omits(&["is as it should be"]);
+    run.says(&[
+        "note: setup.py: line 3 cannot be read as Python, and what stands there was not looked at\n",
+        "nothing to do: no edit is left to make in ext; the notes say what was not looked at\n",
+    ]);
+}
+
+#[test]
+fn a_cub_of_the_trees_own_is_named_where_cub_is_spoken_of() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    world.write("work/ext/third_party/cub/cub/cub.cuh", "namespace cub {}\n");
+    let apply = ["apply", "./ext", "--cuda", "13.0", "--dry-run"];
+    let note = "note: third_party/cub/cub/cub.cuh is a CUB of the tree's own: where it is included, names may be there";
+    world.run(&apply).exits(0).omits(&["CUB of the tree's own"]);
+    world.write("work/ext/ops.cu", "#include <cub/cub.cuh>\n__device__ void f(cub::GridBarrier *b) {}\n");
+    world.run(&apply).exits(0).says(&["cuda-api/cub-gone/rewrite", note]);
+}
+
+#[test]
 fn submodules_that_may_be_extensions_are_named() {
     let world = World::bare();
     for one in ["ext", "pybind11"] {

@@ -65,8 +65,24 @@ impl Texts {
                 let (file, text) = self.shown(&path);
                 Err(At::new(&file, text).wrong("fallback", "another set is the fallback already"))
             }
-            None => Ok(PatchSets { upstreams }),
+            None => Ok(PatchSets { unused: self.unused(&upstreams)?, upstreams }),
         }
+    }
+
+    /// The folders of private sets that are of no upstream; a fault in one is a fault all the same.
+    fn unused(&self, upstreams: &[Upstream]) -> Result<Vec<String>, LoadError> {
+        let is_used = |set: &str| {
+            upstreams.iter().any(|one| one.id == set || one.patches.iter().any(|patch| patch.is_of(set)))
+        };
+        let mut unused = BTreeMap::new();
+        for (path, text) in &self.files {
+            let (Some((set, name)), Some(origin)) = (path.split_once('/'), &text.origin) else { continue };
+            let Some(name) = name.strip_suffix(".toml").filter(|_| !is_used(set)) else { continue };
+            let (file, toml) = self.shown(path);
+            self.patch(set, name, At::new(&file, toml))?;
+            unused.insert(set, format!("{origin}/{set}"));
+        }
+        Ok(unused.into_values().collect())
     }
 
     fn upstream(&self, set: &str) -> Result<Upstream, LoadError> {

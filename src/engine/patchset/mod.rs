@@ -207,6 +207,8 @@ pub struct PatchOp {
 pub struct PatchSets {
     /// By name.
     pub upstreams: Vec<Upstream>,
+    /// The folders of private sets of which no patch is anybody's: they have no `upstream.toml`, and no set uses them.
+    pub unused: Vec<String>,
 }
 
 impl Patch {
@@ -230,6 +232,12 @@ impl Patch {
 }
 
 impl PatchSets {
+    /// What tells of the sets that nothing uses.
+    pub fn unused_notes(&self) -> impl Iterator<Item = String> {
+        let why = "has no upstream.toml, and no set uses it";
+        self.unused.iter().map(move |folder| format!("{folder} {why}: its patches are never applied"))
+    }
+
     /// The upstream of a name.
     pub fn upstream(&self, id: &str) -> Option<&Upstream> {
         self.upstreams.iter().find(|upstream| upstream.id == id)

@@ -208,3 +208,23 @@ fn files_of_words_have_keys_of_their_own() {
         words("[[list]]\nin = 'words'\nfile = 'a'\nname = 'A'\nfind = ['x']\n").contains("of words only")
     );
 }
+
+#[test]
+fn each_shipped_set_is_used() {
+    assert!(shipped::texts().load().expect("loads").unused.is_empty());
+}
+
+#[test]
+fn a_private_set_that_nothing_uses_is_named_and_its_faults_are_found() {
+    let mut texts = shipped::texts();
+    texts.insert("torch-api/mine.toml", "title = ", Some("/sets"));
+    assert!(texts.load().is_err());
+    let mut texts = shipped::texts();
+    let patch = "title = 't'\nwhy = 'w'\nreferences = []\nupstream-status = 'pending'\n[[rewrite]]\nfile = 'a.py'\n\
+                 find = ['f($X)']\nreplace = 'g($X)'\n";
+    texts.insert("more/mine.toml", patch, Some("/sets"));
+    texts.insert("more/smoke.py", "", Some("/sets"));
+    assert_eq!(texts.load().expect("loads").unused, ["/sets/more"]);
+    texts.insert("more/other.toml", "title = ", Some("/sets"));
+    assert!(texts.load().expect_err("fault").to_string().starts_with("/sets/more/other.toml cannot be read"));
+}

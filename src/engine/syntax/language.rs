@@ -169,6 +169,21 @@ impl Parsed {
         })
     }
 
+    /// The places of the file itself that are wrong by its grammar, in order; of what lies within another, the outer one.
+    /// What is lacking is empty.
+    pub fn unread(&self) -> Vec<Range<usize>> {
+        let lacking = self.wrong_places().iter().map(|at| *at..*at);
+        let mut places: Vec<Range<usize>> = self.reading.unread().chain(lacking).collect();
+        places.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        let mut end = None;
+        places.retain(|range| {
+            let is_new = end.is_none_or(|end| range.end > end);
+            end = end.max(Some(range.end));
+            is_new
+        });
+        places
+    }
+
     /// How many bytes of the file itself lie in places that the grammar could not read.
     pub fn unread_bytes(&self) -> usize {
         self.reading.unread().map(|range| range.len()).sum()

@@ -1,6 +1,7 @@
 //! `rewrite`: no match of a pattern is left; only the tokens that differ are touched.
 
 mod condition;
+mod directive;
 mod expect;
 mod filter;
 mod lanes;
@@ -295,6 +296,11 @@ impl RewriteOp {
             Change::Edits(edits) => edits.iter().any(|edit| !file.parsed.shows(&edit.range)),
             Change::Lines(_) => !file.parsed.shows(&found.range),
         };
+        if let Some(new) = self.filled(found, file)?
+            && directive::is_unreadable(&new, &found.range, file.parsed)
+        {
+            return Ok(Some(("in an `#if`, where it is to be changed by hand".to_string(), true)));
+        }
         let unreadable = self.replace.is_some() && (found.uncertain || hidden);
         Ok(unreadable.then(|| ("the grammar cannot read this place for certain".to_string(), true)))
     }
@@ -406,13 +412,18 @@ impl RewriteOp {
         matches
     }
 
+    /// What stands at one place afterwards.
+    fn filled(&self, found: &Match, file: &File<'_>) -> Result<Option<String>, OpError> {
+        let Some(replace) = &self.replace else { return Ok(None) };
+        let replace = self.otherwise(found, file).map_or(replace, |otherwise| &otherwise.text);
+        let matched = String::from_utf8_lossy(&file.parsed.bytes[found.range.clone()]);
+        Ok(Some(replace.text.fill_match(&found.bindings, &matched)?))
+    }
+
     /// What becomes of one place.
     fn change(&self, found: &Match, file: &File<'_>) -> Result<Change, OpError> {
-        let Some(replace) = &self.replace else { return Ok(Change::Edits(Vec::new())) };
-        let replace = self.otherwise(found, file).map_or(replace, |otherwise| &otherwise.text);
+        let Some(new) = self.filled(found, file)? else { return Ok(Change::Edits(Vec::new())) };
         let bytes = &file.parsed.bytes;
-        let matched = String::from_utf8_lossy(&bytes[found.range.clone()]);
-        let new = replace.text.fill_match(&found.bindings, &matched)?;
         let removal = new.trim().is_empty().then(|| removal::of(file.parsed, &found.range)).flatten();
         let language = file.parsed.language;
         Ok(removal

@@ -10,7 +10,7 @@ use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::Aim;
 use crate::engine::ops::gencode::any::can_be_guarded;
-use crate::engine::ops::gencode::guard::Evaluation;
+use crate::engine::ops::gencode::guard::{ANY_TOOLKIT, Evaluation};
 use crate::engine::ops::gencode::worlds::{Truth, World};
 use crate::engine::ops::gencode::{ArchWish, Toolchain};
 use crate::engine::ops::one_chip;
@@ -352,9 +352,12 @@ impl<'t> Giver<'t> {
     }
 }
 
-/// Whether the toolkit alone decides about a branch.
+/// Whether the toolkit alone decides about a branch, or nothing but whether there is one.
 pub fn is_certain(branch: Node<'_>, evaluation: &Evaluation<'_>) -> bool {
-    let certain = |condition: Node<'_>| evaluation.presence(condition).is_certain();
+    let certain = |condition: Node<'_>| {
+        let asks_for_any = ANY_TOOLKIT.contains(&evaluation.parsed.text(condition).as_str());
+        asks_for_any || evaluation.presence(condition).is_certain()
+    };
     let Some(owner) = branch.parent() else { return false };
     let statement = if owner.kind().ends_with("_clause") { owner.parent() } else { Some(owner) };
     match statement.filter(|statement| statement.kind() == "if_statement") {

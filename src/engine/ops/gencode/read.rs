@@ -237,6 +237,10 @@ impl<'a> Reader<'a> {
             ("else_clause", _) if owner.parent().is_some_and(|outer| outer.kind() == "if_statement") => {
                 (open.clone(), self.evaluation.worlds.nowhere())
             }
+            // Of a block that may be left by an exception and those that catch it, nothing tells which are run.
+            ("try_statement" | "except_clause" | "except_group_clause", _) if self.op.any => {
+                (self.evaluation.worlds.presence(|_| Truth::Maybe), open.clone())
+            }
             ("function_definition", _) if self.uncalled.contains(&owner.byte_range()) => {
                 (self.evaluation.worlds.nowhere(), open.clone())
             }

@@ -290,7 +290,11 @@ impl Group {
     fn surely(&self, kind: &impl Fn(&Entry) -> bool, nowhere: &Presence) -> Presence {
         let bodies = self.parts.iter().map(|part| (part, part.body.surely(kind, nowhere)));
         if !self.conditional {
-            return bodies.fold(nowhere.clone(), |all, (_, body)| all.or(&body));
+            let is_run = |part: &Part| part.condition.is_certain();
+            let (run, chosen): (Vec<_>, Vec<_>) = bodies.partition(|(part, _)| is_run(part));
+            let always = run.into_iter().fold(nowhere.clone(), |all, (_, body)| all.or(&body));
+            let each = chosen.into_iter().map(|(_, body)| body).reduce(|all, body| all.and(&body));
+            return each.map_or(always.clone(), |each| always.or(&each));
         }
         bodies
             .fold(self.rest.negated(), |all, (part, body)| all.and(&body.or(&part.condition.negated())))

@@ -144,6 +144,7 @@ impl Reader<'_> {
         };
         let (name, command) = (name.text.clone(), opening.byte_range());
         let sequence = Sequence::of_loop(name, values.map(value).collect(), (command, block));
+        let sequence = Sequence { scope: Some(node.byte_range()), ..sequence };
         self.outline.add(sequence, &self.parsed.bytes);
     }
 
@@ -162,6 +163,7 @@ impl Reader<'_> {
                 default: None,
                 command: node.byte_range(),
                 block,
+                scope: None,
             };
             sequence.resets &= !self.mentions_itself(&sequence);
             self.outline.add(sequence, &self.parsed.bytes);

@@ -39,7 +39,9 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
         }
         let command = sequence.command.start;
         let place = sequence.default.as_ref().and_then(|default| default.place);
-        let apart = place.unwrap_or(if sequence.name.is_some() { 0 } else { command });
+        // Loops of one variable have nothing to do with each other.
+        let own_place = place.or(sequence.scope.as_ref().map(|scope| scope.start));
+        let apart = own_place.unwrap_or(if sequence.name.is_some() { 0 } else { command });
         let key = (sequence.name.clone(), sequence.owner.clone(), apart);
         let open = groups.iter_mut().rfind(|group| group.key == key).filter(|group| {
             let goes_on = !sequence.resets && outline.is_within(sequence.block, group.home);

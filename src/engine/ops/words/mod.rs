@@ -8,6 +8,7 @@ mod file;
 mod genex;
 mod group;
 mod items;
+mod made;
 mod outline;
 mod pen;
 pub mod rewrite;
@@ -15,6 +16,7 @@ mod script;
 mod settle;
 mod single;
 mod taken;
+mod unread;
 
 use super::gencode::worlds::Worlds;
 use super::gencode::{Listed, Toolchain};

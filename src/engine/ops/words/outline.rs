@@ -78,6 +78,8 @@ pub struct Sequence {
     pub command: Range<usize>,
     /// The block that holds it.
     pub block: usize,
+    /// Of the values of a loop, where its variable has them.
+    pub scope: Option<Range<usize>>,
 }
 
 /// An expansion that words are the default of: `${ARCH:-sm_70}`.
@@ -182,7 +184,14 @@ impl Sequence {
     /// The values that a loop goes through.
     pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
         let (name, owner) = (Some(name), LOOP.to_string());
-        Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+        let (holder, default, scope) = (None, None, None);
+        Self { name, owner, resets: true, words, holder, bare: false, default, command, block, scope }
+    }
+
+    /// Whether it is the values that a variable has at some place because a loop gives it them.
+    pub fn gives(&self, variable: &str, place: &Range<usize>) -> bool {
+        let within = |scope: &Range<usize>| scope.start < place.end && place.start < scope.end;
+        self.is_of_loop() && self.name.as_deref() == Some(variable) && self.scope.as_ref().is_some_and(within)
     }
 
     /// The elements of an array of a shell.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::condition;
+use super::made::{Made, made};
 use super::outline::{Outline, Sequence};
 use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
@@ -27,6 +28,10 @@ struct Conditional {
     rest: Presence,
     /// The last of its conditions that may choose an architecture.
     choice: Option<Choice>,
+    /// Whether the shell decides it, and not make.
+    is_of_shell: bool,
+    /// Where its loop begins, if it is one.
+    start: Option<usize>,
 }
 
 /// A condition of a branch.
@@ -60,28 +65,31 @@ impl Reader<'_> {
     fn command(&mut self, command: &Command, next: Option<&Command>) {
         let mut words = command.words.as_slice();
         self.tested = self.tested.take().filter(|_| !command.begins_line);
+        if command.begins_line && self.dialect != Dialect::Shell {
+            self.end_line(command.range().start);
+        }
         while let Some((first, rest)) = words.split_first() {
-            match self.turn(&first.text) {
+            match self.turn(self.keyword(first)) {
                 Some(Turn::Opens) => {
-                    self.open.push(Conditional { rest: self.cuda(|_| Truth::Yes), choice: None });
+                    let is_loop = self.keyword(first) == "for";
+                    self.open(first, is_loop);
                     self.branch(self.block, self.condition(first, rest, next));
-                    if first.text == "for" {
+                    if is_loop {
                         return self.loop_values(rest);
                     }
                 }
                 Some(Turn::Alternates) => {
                     let parent = self.outline.blocks[self.block].parent;
                     self.branch(parent, self.condition(first, rest, next));
-                    if self.dialect == Dialect::Make {
+                    if !self.is_in_shell() {
                         // `else ifeq (…)` has one `endif` with the `ifeq` before.
                         return;
                     }
                 }
-                Some(Turn::Closes) => {
-                    self.open.pop();
-                    self.block = self.outline.blocks[self.block].parent;
-                }
+                Some(Turn::Closes) => self.close(first.range.start),
                 None if matches!(first.text.as_str(), "then" | "do" | "{") => {}
+                None if first.text == "RUN"
+                    && rest.first().is_some_and(|word| self.turn(&word.text).is_some()) => {}
                 None => break,
             }
             words = rest;
@@ -96,17 +104,54 @@ impl Reader<'_> {
         }
     }
 
+    /// A word as it is compared with keywords: recipes of make write `@for`.
+    fn keyword<'w>(&self, word: &'w Word) -> &'w str {
+        match self.dialect {
+            Dialect::Make => word.text.trim_start_matches(['@', '-', '+']),
+            _ => &word.text,
+        }
+    }
+
+    /// Whether the innermost conditional is one of the shell.
+    fn is_in_shell(&self) -> bool {
+        self.dialect == Dialect::Shell || self.open.last().is_some_and(|open| open.is_of_shell)
+    }
+
     fn turn(&self, word: &str) -> Option<Turn> {
-        let turn = match (self.dialect, word) {
-            (Dialect::Make, "ifeq" | "ifneq" | "ifdef" | "ifndef") => Turn::Opens,
-            (Dialect::Make, "else") => Turn::Alternates,
-            (Dialect::Make, "endif") => Turn::Closes,
-            (Dialect::Shell, "if" | "case" | "for" | "while" | "until") => Turn::Opens,
-            (Dialect::Shell, "else" | "elif") => Turn::Alternates,
-            (Dialect::Shell, "fi" | "esac" | "done") => Turn::Closes,
+        let turn = match (word, self.dialect == Dialect::Make, self.is_in_shell()) {
+            ("ifeq" | "ifneq" | "ifdef" | "ifndef", true, _) => Turn::Opens,
+            ("else", true, false) => Turn::Alternates,
+            ("endif", true, _) => Turn::Closes,
+            ("if" | "case" | "for" | "while" | "until", ..) => Turn::Opens,
+            ("else" | "elif", _, true) => Turn::Alternates,
+            ("fi" | "esac" | "done", _, true) => Turn::Closes,
             _ => return None,
         };
         Some(turn)
+    }
+
+    fn open(&mut self, keyword: &Word, is_loop: bool) {
+        let is_of_make =
+            self.dialect == Dialect::Make && keyword.text.starts_with("if") && keyword.text != "if";
+        let (rest, start) = (self.cuda(|_| Truth::Yes), is_loop.then_some(keyword.range.start));
+        self.open.push(Conditional { rest, choice: None, is_of_shell: !is_of_make, start });
+    }
+
+    /// Closes the innermost conditional; the variable of a loop has its values up to there.
+    fn close(&mut self, end: usize) {
+        let start = self.open.pop().and_then(|closed| closed.start);
+        self.block = self.outline.blocks[self.block].parent;
+        let scopes = self.outline.sequences.iter_mut().filter_map(|one| one.scope.as_mut());
+        for scope in scopes.filter(|scope| Some(scope.start) == start) {
+            scope.end = end;
+        }
+    }
+
+    /// What the shell has open ends with the line of a makefile or a Dockerfile.
+    fn end_line(&mut self, at: usize) {
+        while self.open.last().is_some_and(|open| open.is_of_shell) {
+            self.close(at);
+        }
     }
 
     fn cuda(&self, holds: impl Fn(World) -> Truth) -> Presence {
@@ -119,11 +164,9 @@ impl Reader<'_> {
         // After `if A && B`, the next command is no `then`.
         let is_whole = next.and_then(|next| next.words.first()).is_some_and(|word| word.text == "then");
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        let (holds, choice) = match (keyword.text.as_str(), condition::of_script(&texts).filter(|_| is_whole))
+        let (holds, choice) = match (self.keyword(keyword), condition::of_script(&texts).filter(|_| is_whole))
         {
-            ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => {
-                (self.cuda(|_| Truth::Yes), None)
-            }
+            ("else", _) if words.is_empty() || self.is_in_shell() => (self.cuda(|_| Truth::Yes), None),
             ("if" | "elif", Some(tokens)) => (self.cuda(|world| condition::truth(&tokens, world)), None),
             ("for" | "while" | "until", _) => (self.cuda(|_| Truth::Maybe), None),
             _ => (self.cuda(|_| Truth::Maybe), self.choice(self.rest_of_line(keyword))),
@@ -175,6 +218,7 @@ impl Reader<'_> {
         for array in arrays {
             self.array(words, array);
         }
+        self.add_made(first);
         self.outline.add_defaults(first, self.bytes);
         self.block = block;
     }
@@ -185,7 +229,9 @@ impl Reader<'_> {
         let Some(last) = values.last().filter(|_| keyword.text == "in") else { return };
         let (command, block) = (name.range.start..last.range.end, self.outline.blocks[self.block].parent);
         let first = self.outline.sequences.len();
-        self.outline.add(Sequence::of_loop(name.text.clone(), values.to_vec(), (command, block)), self.bytes);
+        let scope = self.open.last().and_then(|open| open.start).map(|start| start..self.bytes.len());
+        let values = Sequence::of_loop(name.text.clone(), values.to_vec(), (command, block));
+        self.outline.add(Sequence { scope, ..values }, self.bytes);
         self.outline.add_defaults(first, self.bytes);
     }
 
@@ -203,9 +249,30 @@ impl Reader<'_> {
             default: None,
             command,
             block: self.block,
+            scope: None,
         };
         sequence.resets &= !mentions_itself(&sequence);
         self.outline.add(sequence, self.bytes);
+    }
+
+    /// What functions of make make of lists, in the sequences from one on, and those lists.
+    fn add_made(&mut self, from: usize) {
+        let mut at = from;
+        while let Some(outer) =
+            self.outline.sequences.get(at).filter(|_| self.dialect == Dialect::Make).cloned()
+        {
+            for (word, read) in outer.words.iter().enumerate() {
+                for Made { variable, list, body, range } in made(self.bytes, read) {
+                    let (holder, place) = (Some((at, word)), (outer.command.clone(), outer.block));
+                    let values = Sequence::of_loop(variable, list, place);
+                    let made = Sequence { name: None, resets: false, words: body, ..values.clone() };
+                    let made = Sequence { owner: String::new(), holder, ..made };
+                    let values = Sequence { scope: Some(range), holder, ..values };
+                    self.outline.sequences.extend([values, made]);
+                }
+            }
+            at += 1;
+        }
     }
 
     /// `ARCHS=(60 70)`

@@ -56,6 +56,7 @@ impl Reader<'_> {
     /// `if … elseif … else … endif`: each branch is reached where its condition holds and none before it did.
     fn conditional(&mut self, node: Node<'_>, outer: usize) {
         let children = significant_children(node);
+        let has_else = children.iter().any(|child| child.kind() == "else_command");
         let single = !children.iter().any(|child| child.kind().starts_with("else"));
         let alone = single.then(|| node.byte_range());
         let guard = self.guard(node).filter(|_| single);
@@ -76,6 +77,7 @@ impl Reader<'_> {
                 let block = self.outline.block(outer, &reached, alone.clone());
                 self.outline.blocks[block].guard = guard.clone();
                 self.outline.blocks[block].choice = choice.clone();
+                self.outline.blocks[block].one_of = has_else.then_some(node.start_byte());
                 self.body(*child, block);
             }
         }

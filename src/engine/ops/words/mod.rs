@@ -1,6 +1,7 @@
 //! Lists of architectures outside of Python: CMake, makefiles, shell scripts, Dockerfiles. They are read as words; what
 //! stands beside an entry, its quotes and its place stay.
 
+mod assignment;
 mod called;
 mod cmake;
 mod condition;
@@ -16,6 +17,7 @@ mod script;
 mod settle;
 mod single;
 mod taken;
+mod undecided;
 mod unread;
 
 use super::gencode::worlds::Worlds;

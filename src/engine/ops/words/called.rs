@@ -1,6 +1,6 @@
 //! Flags that are made of what a function or a script is called with: `macro(add_arch sm)`, `$1`.
 
-use super::items::{is_printed, referred, variable};
+use super::items::{Asked, is_printed, referred, variable};
 use super::outline::{Outline, Sequence};
 use super::settle::Law;
 use crate::engine::arch::{Code, Gencode};
@@ -26,6 +26,11 @@ impl Function {
         self.parameters.iter().position(|parameter| parameter == name).or_else(by_number)
     }
 
+    /// Whether a name stands for something that it is called with.
+    pub fn has(&self, name: &str) -> bool {
+        self.position(name).is_some()
+    }
+
     /// The first flag that it makes of a parameter, which one, and whether that is a number alone.
     fn flag<'a>(&self, outline: &'a Outline) -> Option<(&'a Sequence, usize, bool)> {
         let own = outline.sequences.iter().filter(|one| outline.is_within(one.block, self.block));
@@ -45,12 +50,15 @@ impl Function {
     }
 }
 
-/// The variables that functions are called with that make flags of them, and whether each holds a number alone.
-pub fn asked(outline: &Outline) -> Vec<(String, bool)> {
-    let of_function = |function: &Function| -> Vec<(String, bool)> {
+/// The variables that functions are called with that make flags of them.
+pub fn asked(outline: &Outline) -> Vec<Asked> {
+    let of_function = |function: &Function| -> Vec<Asked> {
         let Some((_, position, is_number)) = function.flag(outline) else { return Vec::new() };
         let words = function.calls(outline).filter_map(|call| call.words.get(position));
-        words.filter_map(|word| Some((variable(&word.text)?, is_number))).collect()
+        let asked = |word: &Word| {
+            Some(Asked { variable: variable(&word.text)?, is_number, place: word.range.clone() })
+        };
+        words.filter_map(asked).collect()
     };
     outline.functions.iter().flat_map(of_function).collect()
 }

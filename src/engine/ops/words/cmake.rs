@@ -56,6 +56,7 @@ impl Reader<'_> {
     /// `if … elseif … else … endif`: each branch is reached where its condition holds and none before it did.
     fn conditional(&mut self, node: Node<'_>, outer: usize) {
         let children = significant_children(node);
+        let has_else = children.iter().any(|child| child.kind() == "else_command");
         let single = !children.iter().any(|child| child.kind().starts_with("else"));
         let alone = single.then(|| node.byte_range());
         let guard = self.guard(node).filter(|_| single);
@@ -76,6 +77,7 @@ impl Reader<'_> {
                 let block = self.outline.block(outer, &reached, alone.clone());
                 self.outline.blocks[block].guard = guard.clone();
                 self.outline.blocks[block].choice = choice.clone();
+                self.outline.blocks[block].one_of = has_else.then_some(node.start_byte());
                 self.body(*child, block);
             }
         }
@@ -144,6 +146,7 @@ impl Reader<'_> {
         };
         let (name, command) = (name.text.clone(), opening.byte_range());
         let sequence = Sequence::of_loop(name, values.map(value).collect(), (command, block));
+        let sequence = Sequence { scope: Some(node.byte_range()), ..sequence };
         self.outline.add(sequence, &self.parsed.bytes);
     }
 
@@ -162,6 +165,7 @@ impl Reader<'_> {
                 default: None,
                 command: node.byte_range(),
                 block,
+                scope: None,
             };
             sequence.resets &= !self.mentions_itself(&sequence);
             self.outline.add(sequence, &self.parsed.bytes);

@@ -8,7 +8,9 @@ use super::items::{self, Item};
 use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
-use super::taken::{SELECT, handed, taken};
+use super::taken::{Meant, SELECT, handed, taken};
+use super::undecided::decided_by;
+use super::unread;
 use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::catalogue::Catalogue;
@@ -43,14 +45,13 @@ pub struct FilePlan {
 }
 
 /// The elements of all lists of these names; their words are split where commas stand between them.
-fn elements(outline: &mut Outline, names: &Names, catalogue: &Catalogue) -> Vec<Item> {
+fn elements(outline: &mut Outline, meant: &Meant, catalogue: &Catalogue) -> Vec<Item> {
     let known = |name: &str| catalogue.named(name).map(<[Code]>::to_vec);
     let held: Vec<(usize, usize)> = outline.sequences.iter().filter_map(|one| one.holder).collect();
-    let is_meant = |one: &Sequence| one.names().any(|name| names.hold(name));
-    let meant = outline.sequences.iter().enumerate();
-    let meant = meant.filter(|(_, one)| is_meant(one) && !items::is_printed(one, outline)).map(|(at, _)| at);
+    let lists = outline.sequences.iter().enumerate();
+    let lists = lists.filter(|(_, one)| meant.hold(one) && !items::is_printed(one, outline));
     let mut items = Vec::new();
-    for at in meant.collect::<Vec<usize>>() {
+    for at in lists.map(|(at, _)| at).collect::<Vec<usize>>() {
         let sequence = &mut outline.sequences[at];
         sequence.words = items::split(&sequence.words);
         let own = items::elements(at, sequence, &known).into_iter();
@@ -124,8 +125,8 @@ impl<'a> BuildFile<'a> {
         let (items, names) = match what {
             Lists::Flags => (items::flags(&outline, bytes), Names::default()),
             Lists::Named(names) => {
-                let names = names.with_variables(&outline);
-                (elements(&mut outline, &names, catalogue), names)
+                let meant = names.with_variables(&outline);
+                (elements(&mut outline, &meant, catalogue), meant.names)
             }
         };
         let groups = group::groups(&outline, &items, &|name| names.are_of_torch(name));
@@ -171,7 +172,14 @@ impl<'a> BuildFile<'a> {
             Lists::Flags => self.stray_flags(),
             Lists::Named(names) => {
                 let known = [self.called(law), self.lists_of_kernels()].concat();
-                [known, self.computed(names), self.left_to(names), self.ptx_alone(law)].concat()
+                let unread = unread::told(&self.outline, &self.items, (self.path, self.bytes));
+                let left = self.left_to(names);
+                let is_new = |told: &String| {
+                    let line = told.split(" makes ").next().unwrap_or_default();
+                    !left.iter().any(|other| other.starts_with(&format!("{line} ")))
+                };
+                let unread: Vec<String> = unread.into_iter().filter(is_new).collect();
+                [known, self.computed(names), left, self.ptx_alone(law), unread].concat()
             }
         }
     }
@@ -227,7 +235,7 @@ impl<'a> BuildFile<'a> {
             Some(format!("{what}, for which the file has no list: see to it that it holds what is wanted"))
         };
         let all = names.with_variables(&self.outline);
-        let meant = |one: &&Sequence| one.resets && one.name.as_deref().is_some_and(|name| all.hold(name));
+        let meant = |one: &&Sequence| one.resets && one.name.is_some() && all.hold(one);
         let given = |one: &&Sequence| {
             let holds = |item: &Item| {
                 !item.parts.is_empty() && self.outline.sequences[item.sequence].command == one.command
@@ -340,7 +348,13 @@ impl<'a> BuildFile<'a> {
             let block = self.outline.sequences[item.sequence].block;
             world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
         });
+        // What a condition decides that the file does not tell is no promise.
+        let own = (self.groups.as_slice(), &self.outline, self.items.as_slice());
+        let wanted = law.wish.wanted().filter(|code| decided_by(group, *code, own, &[], law).is_some());
+        let unsure: Vec<Code> = wanted.collect();
         let parts = reached.flat_map(|item| item.parts.iter().cloned());
+        let parts =
+            parts.filter(|part| !part.codes.iter().all(|code| unsure.iter().any(|one| code.serves(*one))));
         parts.map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode }).collect()
     }
 }

@@ -4,6 +4,7 @@ use super::items::{Item, Notation, Spelling};
 use super::outline::Outline;
 use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
 use super::taken::selected;
+use super::undecided::decided_by;
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::ops::gencode::worlds::Presence;
 use crate::engine::syntax::words::Word;
@@ -39,7 +40,9 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
         }
         let command = sequence.command.start;
         let place = sequence.default.as_ref().and_then(|default| default.place);
-        let apart = place.unwrap_or(if sequence.name.is_some() { 0 } else { command });
+        // Loops of one variable have nothing to do with each other.
+        let own_place = place.or(sequence.scope.as_ref().map(|scope| scope.start));
+        let apart = own_place.unwrap_or(if sequence.name.is_some() { 0 } else { command });
         let key = (sequence.name.clone(), sequence.owner.clone(), apart);
         let open = groups.iter_mut().rfind(|group| group.key == key).filter(|group| {
             let goes_on = !sequence.resets && outline.is_within(sequence.block, group.home);
@@ -84,7 +87,18 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
         let one = lists[at].settle(law, &elsewhere).map(|one| lists[at].unexchanged(one, outline));
         settled[at] = Some(one);
     }
-    settled.into_iter().map(Option::flatten).collect()
+    let mut settled: Vec<Option<Settled>> = settled.into_iter().map(Option::flatten).collect();
+    for at in 0..groups.len() {
+        let told = |code: Code| {
+            let condition = decided_by(&groups[at], code, (groups, outline, items), &settled, law)?;
+            let label = code.label();
+            Some(format!("{condition} decides whether {label} is given: see to it where it does not hold"))
+        };
+        let new = |code: &Code| settled[at].as_ref().is_some_and(|one| one.added.contains(code));
+        let told: Vec<String> = law.wish.wanted().filter(new).filter_map(told).collect();
+        settled[at].iter_mut().for_each(|one| one.reported.extend(told.clone()));
+    }
+    settled
 }
 
 impl List<'_> {
@@ -117,6 +131,11 @@ impl List<'_> {
 }
 
 impl Group {
+    /// Whether both are lists of one name, or flags of commands.
+    pub fn is_like(&self, other: &Group) -> bool {
+        self.name == other.name && self.key.1 == other.key.1
+    }
+
     /// What the list gives when it is settled.
     pub fn afterwards(&self, settled: Option<&Settled>, items: &[Item]) -> Vec<Code> {
         let kept = self.items.iter().enumerate().flat_map(|(at, item)| {
@@ -171,6 +190,7 @@ impl Group {
         List {
             entries,
             blocks,
+            parents: outline.blocks.iter().map(|block| block.parent).collect(),
             home,
             guards,
             ptx,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::genex;
+use super::made::STEM;
 use super::outline::{Outline, Sequence};
 use crate::engine::arch::{Arch, Code, Gencode, parse_codes};
 use crate::engine::syntax::words::Word;
@@ -81,13 +82,15 @@ pub fn flags(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
 
 /// The variables of which a flag takes its architecture, and that have one value in the file.
 fn values(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
-    let asked = asked(outline);
+    let is_of_loop =
+        |one: &Asked| outline.sequences.iter().any(|values| values.gives(&one.variable, &one.place));
+    let asked: Vec<Asked> = asked(outline).into_iter().filter(|one| !is_of_loop(one)).collect();
     let value = |(at, sequence): (usize, &Sequence)| {
         let [word] = sequence.words.as_slice() else { return None };
         let name = sequence.name.as_ref().filter(|_| word.quoted.is_empty() && !sequence.is_of_loop())?;
         let is_number = match sequence.default.as_ref().and_then(|default| default.place) {
             Some(place) => stands_in_flag(place, sequence, (outline, bytes))?,
-            None => asked.iter().find(|(asked, _)| asked == name).map(|(_, is_number)| *is_number)?,
+            None => asked.iter().find(|one| one.variable == *name).map(|one| one.is_number)?,
         };
         let (notation, code) = match is_number {
             true => (Notation::Number, Code::Sass(word.text.parse().ok()?)),
@@ -99,10 +102,26 @@ fn values(outline: &Outline, bytes: &[u8]) -> Vec<Item> {
     outline.sequences.iter().enumerate().filter_map(value).collect()
 }
 
-/// The variables that flags of a file name an architecture by, and whether each holds its number alone.
-pub fn asked(outline: &Outline) -> Vec<(String, bool)> {
+/// A variable that a flag names its architecture by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name.
+    pub variable: String,
+    /// Whether it holds the number alone.
+    pub is_number: bool,
+    /// The word that asks for it.
+    pub place: Range<usize>,
+}
+
+/// The variables that flags of a file name an architecture by.
+pub fn asked(outline: &Outline) -> Vec<Asked> {
     let told = outline.sequences.iter().filter(|one| !is_printed(one, outline));
-    told.flat_map(|one| referred(&one.words)).collect()
+    let of_word = |(words, at): (&[Word], usize)| {
+        let place = words[at].range.clone();
+        let asked = move |(variable, is_number)| Asked { variable, is_number, place: place.clone() };
+        referred_by(words, at).into_iter().map(asked)
+    };
+    told.flat_map(|one| (0..one.words.len()).map(|at| (one.words.as_slice(), at))).flat_map(of_word).collect()
 }
 
 /// What stands before the name of an architecture in a flag, and before its number alone.
@@ -128,24 +147,30 @@ fn is_option(text: &str) -> bool {
 /// The variables that stand where words name an architecture, and whether they hold its number alone: `-arch=$(ARCH)`,
 /// `-arch ${ARCH}`, `code=sm_$(SM)`.
 pub fn referred(words: &[Word]) -> Vec<(String, bool)> {
-    let within = |word: &Word| -> Vec<(String, bool)> {
-        let behind = |(mark, is_number): (&str, bool)| {
-            let rests = word.text.split(mark).skip(1);
-            rests.filter_map(|rest| Some((variable(rest)?, is_number))).collect::<Vec<_>>()
-        };
-        MARKS.into_iter().flat_map(behind).collect()
-    };
-    let pairs = words.windows(2).filter(|pair| is_option(&pair[0].text));
-    let apart = pairs.filter_map(|pair| Some((variable(&pair[1].text)?, false)));
-    words.iter().flat_map(within).chain(apart).collect()
+    (0..words.len()).flat_map(|at| referred_by(words, at)).collect()
 }
 
-/// The variable that a text begins with: `$(ARCH)`, `${ARCH}`, `${ARCH:-sm_70}`, `$ARCH`.
+/// Those of one of the words.
+fn referred_by(words: &[Word], at: usize) -> Vec<(String, bool)> {
+    let behind = |(mark, is_number): (&str, bool)| {
+        let rests = words[at].text.split(mark).skip(1);
+        rests.filter_map(|rest| Some((variable(rest)?, is_number))).collect::<Vec<_>>()
+    };
+    let is_apart = at.checked_sub(1).is_some_and(|before| is_option(&words[before].text));
+    let apart = Some(&words[at]).filter(|_| is_apart).and_then(|word| Some((variable(&word.text)?, false)));
+    MARKS.into_iter().flat_map(behind).chain(apart).collect()
+}
+
+/// The variable that a text begins with: `$(ARCH)`, `${ARCH}`, `${ARCH:-sm_70}`, `${ARCH/./}`, `$ARCH`, and `$$ARCH` of
+/// the shell in a makefile, where `%` may stand for one.
 pub fn variable(text: &str) -> Option<String> {
-    let rest = text.strip_prefix('$')?;
+    if text.starts_with(STEM) {
+        return Some(STEM.to_string());
+    }
+    let rest = text.strip_prefix("$$").or_else(|| text.strip_prefix('$'))?;
     let inner = rest.strip_prefix(['(', '{']).unwrap_or(rest);
     let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
-    let ends: &[char] = if rest.starts_with('(') { &[')'] } else { &['}', ':', '-', '='] };
+    let ends: &[char] = if rest.starts_with('(') { &[')'] } else { &['}', ':', '-', '=', '/'] };
     let is_whole = inner.len() == rest.len() || inner[end..].starts_with(ends);
     (end > 0 && is_whole).then(|| inner[..end].to_string())
 }

@@ -1,6 +1,7 @@
 //! Lists of architectures outside of Python: CMake, makefiles, shell scripts, Dockerfiles. They are read as words; what
 //! stands beside an entry, its quotes and its place stay.
 
+mod assignment;
 mod called;
 mod cmake;
 mod condition;
@@ -8,6 +9,7 @@ mod file;
 mod genex;
 mod group;
 mod items;
+mod made;
 mod outline;
 mod pen;
 pub mod rewrite;
@@ -15,6 +17,8 @@ mod script;
 mod settle;
 mod single;
 mod taken;
+mod undecided;
+mod unread;
 
 use super::gencode::worlds::Worlds;
 use super::gencode::{Listed, Toolchain};

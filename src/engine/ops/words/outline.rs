@@ -40,6 +40,8 @@ pub struct Block {
     pub guard: Option<Guard>,
     /// The condition before it that may choose an architecture.
     pub choice: Option<Choice>,
+    /// Which conditional it is a branch of, if that has an `else`, so that one of its branches is always taken.
+    pub one_of: Option<usize>,
 }
 
 /// A condition that holds from a toolkit on, and nothing else: `if(CUDA_VERSION VERSION_GREATER_EQUAL 11.8)`.
@@ -78,6 +80,8 @@ pub struct Sequence {
     pub command: Range<usize>,
     /// The block that holds it.
     pub block: usize,
+    /// Of the values of a loop, where its variable has them.
+    pub scope: Option<Range<usize>>,
 }
 
 /// An expansion that words are the default of: `${ARCH:-sm_70}`.
@@ -93,7 +97,8 @@ impl Outline {
     /// A file without anything.
     pub fn new(worlds: &Worlds, is_cmake: bool) -> Self {
         let (parent, presence) = (0, worlds.everywhere());
-        let whole = Block { parent, presence, alone: None, commands: 0, guard: None, choice: None };
+        let whole =
+            Block { parent, presence, alone: None, commands: 0, guard: None, choice: None, one_of: None };
         Self { blocks: vec![whole], is_cmake, is_shell: false, sequences: Vec::new(), functions: Vec::new() }
     }
 
@@ -101,7 +106,15 @@ impl Outline {
     pub fn block(&mut self, parent: usize, condition: &Presence, alone: Option<Range<usize>>) -> usize {
         let presence = self.blocks[parent].presence.and(condition);
         self.blocks[parent].commands += 1;
-        self.blocks.push(Block { parent, presence, alone, commands: 0, guard: None, choice: None });
+        self.blocks.push(Block {
+            parent,
+            presence,
+            alone,
+            commands: 0,
+            guard: None,
+            choice: None,
+            one_of: None,
+        });
         self.blocks.len() - 1
     }
 
@@ -118,6 +131,29 @@ impl Outline {
         let is_dead = |presence: &Presence| presence.is_dead(worlds, given) && !presence.no_toolkit();
         let dead = self.sequences.iter().filter(|one| is_dead(&self.blocks[one.block].presence));
         dead.map(|one| one.command.clone()).collect()
+    }
+
+    /// The conditions around a block that may choose an architecture, the innermost first.
+    pub fn choices(&self, block: usize) -> impl Iterator<Item = &Choice> {
+        let blocks = std::iter::successors(Some(block), |at| (*at != 0).then(|| self.blocks[*at].parent));
+        blocks.filter_map(|at| self.blocks[at].choice.as_ref())
+    }
+
+    /// Whether something that is said in some blocks is said whatever the conditions that may choose an architecture say.
+    pub fn is_certain(
+        &self,
+        block: usize,
+        says: &dyn Fn(usize) -> bool,
+        is_dead: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        let inner: Vec<usize> =
+            (1..self.blocks.len()).filter(|at| self.blocks[*at].parent == block && !is_dead(*at)).collect();
+        let certain = |at: &usize| self.is_certain(*at, says, is_dead);
+        let all_of =
+            |one: usize| inner.iter().filter(|at| self.blocks[**at].one_of == Some(one)).all(certain);
+        says(block)
+            || inner.iter().any(|at| self.blocks[*at].choice.is_none() && certain(at))
+            || inner.iter().filter_map(|at| self.blocks[*at].one_of).any(all_of)
     }
 
     /// Whether a block is another one or lies in it.
@@ -182,7 +218,14 @@ impl Sequence {
     /// The values that a loop goes through.
     pub fn of_loop(name: String, words: Vec<Word>, (command, block): (Range<usize>, usize)) -> Self {
         let (name, owner) = (Some(name), LOOP.to_string());
-        Self { name, owner, resets: true, words, holder: None, bare: false, default: None, command, block }
+        let (holder, default, scope) = (None, None, None);
+        Self { name, owner, resets: true, words, holder, bare: false, default, command, block, scope }
+    }
+
+    /// Whether it is the values that a variable has at some place because a loop gives it them.
+    pub fn gives(&self, variable: &str, place: &Range<usize>) -> bool {
+        let within = |scope: &Range<usize>| scope.start < place.end && place.start < scope.end;
+        self.is_of_loop() && self.name.as_deref() == Some(variable) && self.scope.as_ref().is_some_and(within)
     }
 
     /// The elements of an array of a shell.

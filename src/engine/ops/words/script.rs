@@ -2,23 +2,47 @@
 
 use std::ops::Range;
 
+use super::assignment::{assigned, docker_instruction, is_name, make_assignment, value_of};
 use super::condition;
+use super::made::{Made, made};
 use super::outline::{Outline, Sequence};
 use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::ops::gencode::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::source::line_of;
 use crate::engine::syntax::style;
-use crate::engine::syntax::words::{Array, Command, Dialect, Word, commands, inside};
+use crate::engine::syntax::words::{Array, Command, Dialect, Word, commands};
 
 /// Reads a file.
 pub fn read(path: &str, bytes: &[u8], worlds: &Worlds) -> Outline {
     let dialect = Dialect::of_path(path);
-    let outline = Outline { is_shell: dialect == Dialect::Shell, ..Outline::new(worlds, false) };
-    let mut reader = Reader { dialect, bytes, worlds, outline, block: 0, open: Vec::new(), tested: None };
     let commands = commands(dialect, bytes);
-    for (at, command) in commands.iter().enumerate() {
-        reader.command(command, commands.get(at + 1));
+    // Which functions are called is known when all of it is read.
+    let mut called: Vec<String> = Vec::new();
+    loop {
+        let outline = Outline { is_shell: dialect == Dialect::Shell, ..Outline::new(worlds, false) };
+        let (open, functions) = (Vec::new(), Vec::new());
+        let mut reader = Reader {
+            dialect,
+            bytes,
+            worlds,
+            outline,
+            block: 0,
+            open,
+            tested: None,
+            last: 0,
+            awaits_pattern: false,
+            functions,
+            called,
+        };
+        for (at, command) in commands.iter().enumerate() {
+            reader.command(command, commands.get(at + 1));
+        }
+        let new = reader.calls();
+        if new.is_empty() {
+            return reader.outline;
+        }
+        called = [reader.called, new].concat();
     }
-    reader.outline
 }
 
 /// A conditional whose end is not read yet.
@@ -27,12 +51,26 @@ struct Conditional {
     rest: Presence,
     /// The last of its conditions that may choose an architecture.
     choice: Option<Choice>,
+    /// Whether the shell decides it, and not make.
+    is_of_shell: bool,
+    /// Whether it is what stands in braces.
+    is_body: bool,
+    /// Whether it is a `case`, and one of its patterns was read.
+    is_case: bool,
+    has_pattern: bool,
+    /// Where its loop begins, if it is one.
+    start: Option<usize>,
+    /// Its branches, and the block around it.
+    branches: Vec<usize>,
+    outer: usize,
 }
 
 /// A condition of a branch.
 struct Condition {
     holds: Presence,
     choice: Option<Choice>,
+    /// Whether it is taken where no other one is.
+    is_else: bool,
 }
 
 struct Reader<'a> {
@@ -46,6 +84,21 @@ struct Reader<'a> {
     open: Vec<Conditional>,
     /// The test that the line began with, as in `[ … ] && X=1`.
     tested: Option<Condition>,
+    /// Where the command before ends.
+    last: usize,
+    /// Whether a pattern of a `case` comes next.
+    awaits_pattern: bool,
+    /// The functions that the script defines; the last one may have no body yet.
+    functions: Vec<Function>,
+    /// Those that it calls, whatever a condition that may choose an architecture says.
+    called: Vec<String>,
+}
+
+/// A function of a shell script.
+struct Function {
+    name: String,
+    line: usize,
+    has_body: bool,
 }
 
 /// What a word does to the blocks around.
@@ -60,53 +113,208 @@ impl Reader<'_> {
     fn command(&mut self, command: &Command, next: Option<&Command>) {
         let mut words = command.words.as_slice();
         self.tested = self.tested.take().filter(|_| !command.begins_line);
+        if command.begins_line && self.dialect != Dialect::Shell {
+            self.end_line(command.range().start);
+        }
+        let last = std::mem::replace(&mut self.last, command.range().end);
+        if self.pattern(words, last) {
+            return;
+        }
         while let Some((first, rest)) = words.split_first() {
-            match self.turn(&first.text) {
+            match self.turn(self.keyword(first)) {
                 Some(Turn::Opens) => {
-                    self.open.push(Conditional { rest: self.cuda(|_| Truth::Yes), choice: None });
+                    let is_loop = self.keyword(first) == "for";
+                    self.open(first, is_loop);
                     self.branch(self.block, self.condition(first, rest, next));
-                    if first.text == "for" {
-                        return self.loop_values(rest);
+                    match (self.keyword(first), rest) {
+                        ("for", _) => return self.loop_values(rest),
+                        ("case", [_, _, pattern @ ..]) => {
+                            self.awaits_pattern = true;
+                            self.pattern(pattern, first.range.start);
+                            return;
+                        }
+                        _ => {}
                     }
                 }
                 Some(Turn::Alternates) => {
                     let parent = self.outline.blocks[self.block].parent;
                     self.branch(parent, self.condition(first, rest, next));
-                    if self.dialect == Dialect::Make {
+                    if !self.is_in_shell() {
                         // `else ifeq (…)` has one `endif` with the `ifeq` before.
                         return;
                     }
                 }
-                Some(Turn::Closes) => {
-                    self.open.pop();
-                    self.block = self.outline.blocks[self.block].parent;
+                Some(Turn::Closes) => self.close(first.range.start),
+                None if self.dialect == Dialect::Shell && first.text == "{" => self.open_body(first),
+                None if first.text == "function" && self.dialect == Dialect::Shell => {
+                    let Some((name, rest)) = rest.split_first() else { return };
+                    self.define(name);
+                    words = rest;
+                    continue;
                 }
-                None if matches!(first.text.as_str(), "then" | "do" | "{") => {}
+                None if matches!(first.text.as_str(), "then" | "do" | "{" | "!") => {}
+                None if first.text == "RUN"
+                    && rest.first().is_some_and(|word| self.turn(&word.text).is_some()) => {}
                 None => break,
             }
             words = rest;
         }
-        if let Some(first) = words.first().filter(|word| matches!(word.text.as_str(), "[" | "[[" | "test")) {
-            let choice = self.choice(first.range.start..command.range().end);
+        if let Some(first) = words.first().filter(|first| self.is_test(first, command.range().end)) {
+            let start = if first.text.ends_with("grep") {
+                style::line_start(self.bytes, first.range.start)
+            } else {
+                first.range.start
+            };
+            let choice = self.choice(start..command.range().end);
             let holds = self.cuda(|_| Truth::Maybe);
-            self.tested = Some(Condition { holds, choice });
+            self.tested = Some(Condition { holds, choice, is_else: false });
         }
+        if let [name] = words
+            && self.dialect == Dialect::Shell
+            && is_name(&name.text)
+            && self.bytes[name.range.end..].trim_ascii_start().starts_with(b"()")
+        {
+            return self.define(name);
+        }
+        let closing = words.last().filter(|last| last.text == "}" && self.is_in_body()).cloned();
+        let words = if closing.is_some() { &words[..words.len() - 1] } else { words };
         if !words.is_empty() {
             self.statement(words, &command.arrays);
         }
+        if let Some(closing) = closing {
+            self.close(closing.range.start);
+        }
+    }
+
+    /// Whether a command decides what comes behind it on its line: `[ … ] &&`, `… | grep -q … &&`.
+    fn is_test(&self, first: &Word, end: usize) -> bool {
+        let rest = self.bytes[end..].trim_ascii_start();
+        let joins = rest.starts_with(b"&&") || rest.starts_with(b"||");
+        matches!(first.text.as_str(), "[" | "[[" | "test") || (joins && first.text.ends_with("grep"))
+    }
+
+    /// Whether words are a pattern of the innermost `case`; behind it another branch begins.
+    fn pattern(&mut self, words: &[Word], last: usize) -> bool {
+        let Some((first, end)) = words.first().zip(words.last()) else { return false };
+        let gap = self.bytes.get(last..first.range.start).unwrap_or_default();
+        let is_next =
+            self.open.last().is_some_and(|open| open.is_case) && gap.windows(2).any(|two| two == b";;");
+        let awaited = std::mem::take(&mut self.awaits_pattern) || is_next;
+        if !awaited || first.text == "esac" {
+            return false;
+        }
+        match self.bytes[end.range.end..].trim_ascii_start().first() {
+            Some(b'|') => self.awaits_pattern = true,
+            Some(b')') => {
+                let Some(open) = self.open.last_mut() else { return false };
+                if !open.has_pattern {
+                    open.branches.clear();
+                }
+                open.has_pattern = true;
+                let outer = open.outer;
+                let (holds, is_else) = (self.cuda(|_| Truth::Maybe), end.text == "*");
+                self.branch(outer, Condition { holds, choice: None, is_else });
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn define(&mut self, name: &Word) {
+        let line = line_of(self.bytes, name.range.start);
+        self.functions.push(Function { name: name.text.clone(), line, has_body: false });
+    }
+
+    /// The body of a function that nothing certainly calls is reached perhaps; other braces decide nothing.
+    fn open_body(&mut self, brace: &Word) {
+        self.open(brace, false);
+        let Some(function) = self.functions.last_mut().filter(|function| !function.has_body) else { return };
+        function.has_body = true;
+        if self.called.contains(&function.name) {
+            return;
+        }
+        let condition = format!("{}() is called", function.name);
+        let choice = Some(Choice { condition, line: function.line });
+        let holds = self.cuda(|_| Truth::Maybe);
+        self.branch(self.block, Condition { holds, choice, is_else: false });
+    }
+
+    fn is_in_body(&self) -> bool {
+        self.dialect == Dialect::Shell && self.open.last().is_some_and(|open| open.is_body)
+    }
+
+    /// The functions that are called now, and were not known to be.
+    fn calls(&self) -> Vec<String> {
+        let is_called = |name: &str| {
+            let starts = |word: &Word| {
+                let calls = word.text.split(['(', '`']).skip(1);
+                calls.filter_map(|text| text.split([' ', ')', '`']).next()).any(|first| first == name)
+            };
+            self.outline.sequences.iter().any(|one| {
+                let is_first =
+                    one.holder.is_none() && one.words.first().is_some_and(|word| word.text == name);
+                (is_first || one.words.iter().any(starts)) && self.outline.choices(one.block).next().is_none()
+            })
+        };
+        let names = self.functions.iter().map(|function| &function.name);
+        names.filter(|name| !self.called.contains(name) && is_called(name)).cloned().collect()
+    }
+
+    /// A word as it is compared with keywords: recipes of make write `@for`.
+    fn keyword<'w>(&self, word: &'w Word) -> &'w str {
+        match self.dialect {
+            Dialect::Make => word.text.trim_start_matches(['@', '-', '+']),
+            _ => &word.text,
+        }
+    }
+
+    /// Whether the innermost conditional is one of the shell.
+    fn is_in_shell(&self) -> bool {
+        self.dialect == Dialect::Shell || self.open.last().is_some_and(|open| open.is_of_shell)
     }
 
     fn turn(&self, word: &str) -> Option<Turn> {
-        let turn = match (self.dialect, word) {
-            (Dialect::Make, "ifeq" | "ifneq" | "ifdef" | "ifndef") => Turn::Opens,
-            (Dialect::Make, "else") => Turn::Alternates,
-            (Dialect::Make, "endif") => Turn::Closes,
-            (Dialect::Shell, "if" | "case" | "for" | "while" | "until") => Turn::Opens,
-            (Dialect::Shell, "else" | "elif") => Turn::Alternates,
-            (Dialect::Shell, "fi" | "esac" | "done") => Turn::Closes,
+        let turn = match (word, self.dialect == Dialect::Make, self.is_in_shell()) {
+            ("ifeq" | "ifneq" | "ifdef" | "ifndef", true, _) => Turn::Opens,
+            ("else", true, false) => Turn::Alternates,
+            ("endif", true, _) => Turn::Closes,
+            ("if" | "case" | "for" | "while" | "until", ..) => Turn::Opens,
+            ("else" | "elif", _, true) => Turn::Alternates,
+            ("fi" | "esac" | "done", _, true) => Turn::Closes,
+            ("}", ..) if self.is_in_body() => Turn::Closes,
             _ => return None,
         };
         Some(turn)
+    }
+
+    fn open(&mut self, keyword: &Word, is_loop: bool) {
+        let is_of_make =
+            self.dialect == Dialect::Make && keyword.text.starts_with("if") && keyword.text != "if";
+        let (rest, start) = (self.cuda(|_| Truth::Yes), is_loop.then_some(keyword.range.start));
+        let (is_of_shell, is_body) = (!is_of_make, keyword.text == "{");
+        let (is_case, has_pattern) = (self.keyword(keyword) == "case", false);
+        let (choice, branches, outer) = (None, Vec::new(), self.block);
+        let open =
+            Conditional { rest, choice, is_of_shell, is_body, is_case, has_pattern, start, branches, outer };
+        self.open.push(open);
+    }
+
+    /// Closes the innermost conditional; the variable of a loop has its values up to there.
+    fn close(&mut self, end: usize) {
+        let Some(closed) = self.open.pop() else { return };
+        let start = closed.start;
+        self.block = closed.outer;
+        let scopes = self.outline.sequences.iter_mut().filter_map(|one| one.scope.as_mut());
+        for scope in scopes.filter(|scope| Some(scope.start) == start) {
+            scope.end = end;
+        }
+    }
+
+    /// What the shell has open ends with the line of a makefile or a Dockerfile.
+    fn end_line(&mut self, at: usize) {
+        while self.open.last().is_some_and(|open| open.is_of_shell) {
+            self.close(at);
+        }
     }
 
     fn cuda(&self, holds: impl Fn(World) -> Truth) -> Presence {
@@ -119,16 +327,15 @@ impl Reader<'_> {
         // After `if A && B`, the next command is no `then`.
         let is_whole = next.and_then(|next| next.words.first()).is_some_and(|word| word.text == "then");
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        let (holds, choice) = match (keyword.text.as_str(), condition::of_script(&texts).filter(|_| is_whole))
+        let (holds, choice) = match (self.keyword(keyword), condition::of_script(&texts).filter(|_| is_whole))
         {
-            ("else", _) if words.is_empty() || self.dialect == Dialect::Shell => {
-                (self.cuda(|_| Truth::Yes), None)
-            }
+            ("else", _) if words.is_empty() || self.is_in_shell() => (self.cuda(|_| Truth::Yes), None),
             ("if" | "elif", Some(tokens)) => (self.cuda(|world| condition::truth(&tokens, world)), None),
             ("for" | "while" | "until", _) => (self.cuda(|_| Truth::Maybe), None),
             _ => (self.cuda(|_| Truth::Maybe), self.choice(self.rest_of_line(keyword))),
         };
-        Condition { holds, choice }
+        let is_else = self.keyword(keyword) == "else" && (words.is_empty() || self.is_in_shell());
+        Condition { holds, choice, is_else }
     }
 
     /// A condition that may choose an architecture.
@@ -146,11 +353,17 @@ impl Reader<'_> {
     /// Opens a block for a branch of the innermost conditional.
     fn branch(&mut self, parent: usize, condition: Condition) {
         let Some(open) = self.open.last_mut() else { return };
+        let is_last = condition.is_else;
         let taken = open.rest.and(&condition.holds);
         open.rest = open.rest.and(&condition.holds.negated());
         open.choice = condition.choice.or(open.choice.take());
         self.block = self.outline.block(parent, &taken, None);
         self.outline.blocks[self.block].choice = open.choice.clone();
+        open.branches.push(self.block);
+        if is_last {
+            let first = open.branches.first().copied();
+            open.branches.iter().for_each(|branch| self.outline.blocks[*branch].one_of = first);
+        }
     }
 
     fn statement(&mut self, words: &[Word], arrays: &[Array]) {
@@ -175,6 +388,7 @@ impl Reader<'_> {
         for array in arrays {
             self.array(words, array);
         }
+        self.add_made(first);
         self.outline.add_defaults(first, self.bytes);
         self.block = block;
     }
@@ -185,7 +399,9 @@ impl Reader<'_> {
         let Some(last) = values.last().filter(|_| keyword.text == "in") else { return };
         let (command, block) = (name.range.start..last.range.end, self.outline.blocks[self.block].parent);
         let first = self.outline.sequences.len();
-        self.outline.add(Sequence::of_loop(name.text.clone(), values.to_vec(), (command, block)), self.bytes);
+        let scope = self.open.last().and_then(|open| open.start).map(|start| start..self.bytes.len());
+        let values = Sequence::of_loop(name.text.clone(), values.to_vec(), (command, block));
+        self.outline.add(Sequence { scope, ..values }, self.bytes);
         self.outline.add_defaults(first, self.bytes);
     }
 
@@ -203,9 +419,30 @@ impl Reader<'_> {
             default: None,
             command,
             block: self.block,
+            scope: None,
         };
         sequence.resets &= !mentions_itself(&sequence);
         self.outline.add(sequence, self.bytes);
+    }
+
+    /// What functions of make make of lists, in the sequences from one on, and those lists.
+    fn add_made(&mut self, from: usize) {
+        let mut at = from;
+        while let Some(outer) =
+            self.outline.sequences.get(at).filter(|_| self.dialect == Dialect::Make).cloned()
+        {
+            for (word, read) in outer.words.iter().enumerate() {
+                for Made { variable, list, body, range } in made(self.bytes, read) {
+                    let (holder, place) = (Some((at, word)), (outer.command.clone(), outer.block));
+                    let values = Sequence::of_loop(variable, list, place);
+                    let made = Sequence { name: None, resets: false, words: body, ..values.clone() };
+                    let made = Sequence { owner: String::new(), holder, ..made };
+                    let values = Sequence { scope: Some(range), holder, ..values };
+                    self.outline.sequences.extend([values, made]);
+                }
+            }
+            at += 1;
+        }
     }
 
     /// `ARCHS=(60 70)`
@@ -248,68 +485,4 @@ fn mentions_itself(sequence: &Sequence) -> bool {
     let within =
         |word: &Word| word.text.contains(&format!("${name}")) || word.text.contains(&format!("${{{name}}}"));
     sequence.words.iter().any(|word| own(word) || within(word))
-}
-
-/// The name that a word gives a value, and whether it appends: `A=`, `A+=`, `-DA:STRING=`.
-fn assigned(text: &str) -> Option<(&str, bool)> {
-    let (name, _) = text.split_once('=')?;
-    let (name, appends) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
-    let name = name.strip_prefix("-D").map_or(name, |name| name.split(':').next().unwrap_or(name));
-    is_name(name).then_some((name, appends))
-}
-
-fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-}
-
-/// The value of `NAME=value`, where it has no quotes.
-fn value_of(word: &Word, bytes: &[u8]) -> Option<Vec<Word>> {
-    let written = bytes.get(word.range.clone()).filter(|_| word.quoted.is_empty())?;
-    let start = word.range.start + written.iter().position(|byte| *byte == b'=')? + 1;
-    Some(inside(bytes, start..word.range.end)).filter(|words| !words.is_empty())
-}
-
-/// A variable with its value.
-struct Assignment {
-    name: String,
-    resets: bool,
-    words: Vec<Word>,
-}
-
-/// `NAME := value`, `NAME+=value`, `target: NAME = value`.
-fn make_assignment(words: &[Word]) -> Option<Assignment> {
-    let modifier = |word: &&Word| {
-        matches!(word.text.as_str(), "export" | "override" | "private") || word.text.ends_with(':')
-    };
-    let skipped = words.iter().take_while(modifier).count();
-    let (first, rest) = words[skipped..].split_first()?;
-    let end = first.text.find(|c: char| !(c.is_ascii_alphanumeric() || "_.-".contains(c)));
-    let (name, tail) = first.text.split_at(end.unwrap_or(first.text.len()));
-    let (operator, mut value) = if tail.is_empty() {
-        let (operator, rest) = rest.split_first()?;
-        (operator.clone(), rest.to_vec())
-    } else {
-        (after(first, name.len()), rest.to_vec())
-    };
-    let sign =
-        ["::=", ":=", "?=", "+=", "!=", "="].into_iter().find(|sign| operator.text.starts_with(sign))?;
-    if operator.text.len() > sign.len() {
-        value.insert(0, after(&operator, sign.len()));
-    }
-    is_name(name).then(|| Assignment { name: name.to_string(), resets: sign != "+=", words: value })
-}
-
-/// A word without its first bytes, which have no quotes.
-fn after(word: &Word, length: usize) -> Word {
-    let text = word.text.get(length..).unwrap_or_default().to_string();
-    Word { range: word.range.start + length..word.range.end, text, quoted: word.quoted.clone() }
-}
-
-/// `ENV NAME value value`, the old form of `ENV`.
-fn docker_instruction(words: &[Word]) -> Option<Assignment> {
-    let [keyword, name, value @ ..] = words else { return None };
-    let is_old = keyword.text.eq_ignore_ascii_case("ENV") && is_name(&name.text) && !value.is_empty();
-    is_old.then(|| Assignment { name: name.text.clone(), resets: true, words: value.to_vec() })
 }

@@ -54,6 +54,8 @@ pub struct List<'a> {
     pub entries: Vec<Entry>,
     /// Where each block of the file is reached.
     pub blocks: &'a [Presence],
+    /// The block around each.
+    pub parents: Vec<usize>,
     /// The block that all of it lies in.
     pub home: usize,
     /// Blocks that the same condition for another toolkit can stand beside, and what is around each.
@@ -136,11 +138,6 @@ impl Law<'_> {
         let (early, gone): (Vec<Toolkit>, Vec<Toolkit>) = refusing.partition(is_early);
         let gone = gone.first().map(|toolkit| Refusal::Gone(*toolkit));
         gone.or(early.first().map(|toolkit| Refusal::Early(*toolkit)))
-    }
-
-    pub(super) fn reaches(&self, presence: &Presence, toolkit: Toolkit) -> bool {
-        let world = self.worlds.position(World::Cuda(toolkit));
-        world.is_some_and(|at| presence.at(at) != Truth::No)
     }
 
     fn is_wanted(&self, part: &Gencode) -> bool {
@@ -355,15 +352,18 @@ impl Settling<'_> {
                 true => !asking.and(&given).no_toolkit() || asking.no_toolkit(),
                 false => asking.beyond(&given).is_empty(),
             };
-            if satisfied || !self.add(code, &asking, &given) {
-                return;
+            let block = if satisfied { None } else { self.block_for(code, &asking, &given) };
+            if !block.is_some_and(|block| self.add_to(code, block)) {
+                break;
             }
+        }
+        if elsewhere.no_toolkit() {
+            self.want_in_each(code);
         }
     }
 
-    /// Adds a result to the block that fits best; `false` where nothing could be done.
-    fn add(&mut self, code: Code, asking: &Presence, given: &Presence) -> bool {
-        let Some(block) = self.block_for(code, asking, given) else { return false };
+    /// Adds a result to a block; `false` where nothing could be done.
+    pub(super) fn add_to(&mut self, code: Code, block: usize) -> bool {
         let joins = matches!((code, self.list.ptx), (Code::Ptx(_), Ptx::Joined));
         let guarded = self.guarded(code, block).filter(|_| !joins);
         if let Some(obstacle) = self.obstacle(code, block, guarded.is_some()) {

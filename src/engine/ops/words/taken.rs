@@ -1,8 +1,11 @@
 //! Lists that are made of a variable: `set(CMAKE_CUDA_ARCHITECTURES ${ARCHS})`, `ENV TORCH_CUDA_ARCH_LIST=$ARCHES`.
 
+use std::ops::Range;
+
 use super::Names;
 use super::called;
-use super::items::{asked, is_printed, variable};
+use super::items::{self, Asked, is_printed, variable};
+use super::made::STEM;
 use super::outline::{Outline, Sequence, without_index};
 use crate::engine::syntax::words::Word;
 
@@ -17,28 +20,74 @@ impl Names {
         is_named(name, &self.torch)
     }
 
-    /// These, the variables that stand for the value of one of them, and those of loops that flags are made in.
-    pub fn with_variables(&self, outline: &Outline) -> Self {
-        let mut names = self.clone();
-        let loops =
-            outline.sequences.iter().filter(|one| one.is_of_loop()).filter_map(|one| one.name.clone());
-        let asked = [asked(outline), called::asked(outline)].concat();
-        names.others.extend(loops.filter(|name| asked.iter().any(|(asked, _)| asked == name)));
-        while let Some((of_torch, variable)) = names.missing(outline) {
-            let known = if of_torch { &mut names.torch } else { &mut names.others };
+    /// These, the variables that stand for the value of one of them, and the loops that flags are made in.
+    pub fn with_variables(&self, outline: &Outline) -> Meant {
+        let asked = asked_for(outline);
+        let makes = |one: &&Sequence| asked.iter().any(|asked| one.gives(&asked.variable, &asked.place));
+        let loops = outline.sequences.iter().filter(makes).filter_map(|one| one.scope.clone()).collect();
+        let mut meant = Meant { names: self.clone(), loops };
+        // What a flag takes its one architecture from has no room for a list.
+        let single: Vec<String> = items::asked(outline)
+            .into_iter()
+            .filter(|asked| !outline.sequences.iter().any(|one| one.gives(&asked.variable, &asked.place)))
+            .map(|asked| asked.variable)
+            .collect();
+        while let Some((of_torch, variable)) = meant.missing(outline, &single) {
+            let known = if of_torch { &mut meant.names.torch } else { &mut meant.names.others };
             known.push(variable);
         }
-        names
+        meant
+    }
+}
+
+/// The lists of a file that are meant.
+pub struct Meant {
+    /// By their names.
+    pub names: Names,
+    /// Loops, by where their variable has its values.
+    loops: Vec<Range<usize>>,
+}
+
+impl Meant {
+    /// Whether a sequence is one of the lists.
+    pub fn hold(&self, one: &Sequence) -> bool {
+        let is_loop = one.scope.as_ref().is_some_and(|scope| self.loops.contains(scope));
+        is_loop || one.names().any(|name| self.names.hold(name))
     }
 
     /// A variable that stands for the value of one of these and is none of them.
-    fn missing(&self, outline: &Outline) -> Option<(bool, String)> {
+    fn missing(&self, outline: &Outline, single: &[String]) -> Option<(bool, String)> {
         let mut taken = outline.sequences.iter().filter_map(|one| {
-            let name = one.name.as_deref().filter(|name| self.hold(name))?;
-            Some((self.are_of_torch(name), taken(one)?)).filter(|_| !is_printed(one, outline))
+            let name = one.name.as_deref().filter(|_| self.hold(one))?;
+            let variable = taken(one).filter(|name| !(one.is_of_loop() && single.contains(name)))?;
+            Some((self.names.are_of_torch(name), variable)).filter(|_| !is_printed(one, outline))
         });
-        taken.find(|(_, variable)| !self.hold(variable))
+        taken.find(|(_, variable)| !self.names.hold(variable))
     }
+}
+
+/// The variables that flags are made of, by themselves or by others: `sm=${arch//./}` before `-arch=sm_$sm`.
+fn asked_for(outline: &Outline) -> Vec<Asked> {
+    let mut asked = [items::asked(outline), called::asked(outline)].concat();
+    let mut at = 0;
+    while let Some(Asked { variable, is_number, .. }) = asked.get(at).cloned() {
+        let values = outline.sequences.iter().filter(|one| one.name.as_ref() == Some(&variable));
+        let mentioned = values.flat_map(|one| &one.words).flat_map(|word| {
+            let names = mentioned(&word.text).into_iter();
+            names.map(|variable| Asked { variable, is_number, place: word.range.clone() })
+        });
+        let is_of_loop =
+            |new: &Asked| outline.sequences.iter().any(|one| one.gives(&new.variable, &new.place));
+        let new: Vec<Asked> = mentioned.filter(|new| is_of_loop(new) && !asked.contains(new)).collect();
+        asked.extend(new);
+        at += 1;
+    }
+    asked
+}
+
+/// The variables that a text expands.
+fn mentioned(text: &str) -> Vec<String> {
+    text.match_indices('$').filter_map(|(at, _)| variable(&text[at..])).collect()
 }
 
 fn is_named(name: &str, names: &[String]) -> bool {
@@ -73,7 +122,8 @@ pub fn taken(sequence: &Sequence) -> Option<String> {
     let mut words = sequence.words.iter().filter(|word| !sequence.is_itself(word));
     let (only, None) = (words.next()?, words.next()) else { return None };
     let text = without_index(&only.text);
-    let name = variable(&text)?;
+    let name = variable(&text).filter(|name| name != STEM)?;
+    let text = text.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(&text).to_string();
     let whole = [format!("${name}"), format!("${{{name}}}"), format!("$({name})")];
     let has_default = text.starts_with(&format!("${{{name}")) && text.matches(['{', '}']).count() == 2;
     (whole.contains(&text) || (has_default && text.ends_with('}'))).then_some(name)

@@ -9,7 +9,6 @@ use super::outline::{Outline, Sequence};
 use super::pen::Pen;
 use super::settle::{Law, Settled};
 use super::taken::{Meant, SELECT, handed, taken};
-use super::undecided::decided_by;
 use super::unread;
 use super::{Lists, Names};
 use crate::engine::arch::{Code, Gencode, parse_codes};
@@ -348,13 +347,14 @@ impl<'a> BuildFile<'a> {
             let block = self.outline.sequences[item.sequence].block;
             world.is_some_and(|at| self.outline.blocks[block].presence.at(at) != Truth::No)
         });
-        // What a condition decides that the file does not tell is no promise.
-        let own = (self.groups.as_slice(), &self.outline, self.items.as_slice());
-        let wanted = law.wish.wanted().filter(|code| decided_by(group, *code, own, &[], law).is_some());
-        let unsure: Vec<Code> = wanted.collect();
+        let mut seen = Vec::new();
         let parts = reached.flat_map(|item| item.parts.iter().cloned());
-        let parts =
-            parts.filter(|part| !part.codes.iter().all(|code| unsure.iter().any(|one| code.serves(*one))));
+        let parts = parts.filter(|part| {
+            !seen.contains(part) && {
+                seen.push(part.clone());
+                true
+            }
+        });
         parts.map(|gencode| Compiled { accepted: law.catalogue.takes(toolkit, &gencode), gencode }).collect()
     }
 }

@@ -22,6 +22,8 @@ pub struct Group {
     command: usize,
     /// The block that all of it lies in.
     home: usize,
+    /// Whether its first command gives the variable a new value.
+    begins: bool,
     /// Whether PyTorch checks it.
     by_torch: bool,
     /// Whether CMake's own function makes flags of it, which stops at what it does not know.
@@ -54,10 +56,10 @@ pub fn groups(outline: &Outline, items: &[Item], by_torch: &dyn Fn(&str) -> bool
                 group.command = command;
             }
             None => {
-                let (name, home) = (sequence.name.clone(), sequence.block);
+                let (name, home, begins) = (sequence.name.clone(), sequence.block, sequence.resets);
                 let by_torch = sequence.names().any(by_torch);
                 let is_selected = name.as_ref().is_some_and(|name| selected.contains(name));
-                groups.push(Group { items: own, name, key, command, home, by_torch, is_selected });
+                groups.push(Group { items: own, name, key, command, home, begins, by_torch, is_selected });
             }
         }
     }
@@ -73,9 +75,11 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
     order.sort_by_key(|at| !blocks[groups[*at].home].every_toolkit());
     let mut settled: Vec<Option<Option<Settled>>> = vec![None; groups.len()];
     for at in order {
+        // What the variable held before it gets a new value does not count.
         let is_beside = |other: &usize| {
+            let is_lost = groups[at].begins && *other < at;
             let other = &groups[*other];
-            other.key == groups[at].key && other.home != groups[at].home
+            other.key == groups[at].key && other.home != groups[at].home && !is_lost
         };
         let others: Vec<usize> = (0..groups.len()).filter(is_beside).collect();
         let elsewhere = |code: Code| {

@@ -111,7 +111,7 @@ enum Turn {
 
 impl Reader<'_> {
     fn command(&mut self, command: &Command, next: Option<&Command>) {
-        let mut words = command.words.as_slice();
+        let words = command.words.as_slice();
         self.tested = self.tested.take().filter(|_| !command.begins_line);
         if command.begins_line && self.dialect != Dialect::Shell {
             self.end_line(command.range().start);
@@ -120,54 +120,9 @@ impl Reader<'_> {
         if self.pattern(words, last) {
             return;
         }
-        while let Some((first, rest)) = words.split_first() {
-            match self.turn(self.keyword(first)) {
-                Some(Turn::Opens) => {
-                    let is_loop = self.keyword(first) == "for";
-                    self.open(first, is_loop);
-                    self.branch(self.block, self.condition(first, rest, next));
-                    match (self.keyword(first), rest) {
-                        ("for", _) => return self.loop_values(rest),
-                        ("case", [_, _, pattern @ ..]) => {
-                            self.awaits_pattern = true;
-                            self.pattern(pattern, first.range.start);
-                            return;
-                        }
-                        _ => {}
-                    }
-                }
-                Some(Turn::Alternates) => {
-                    let parent = self.outline.blocks[self.block].parent;
-                    self.branch(parent, self.condition(first, rest, next));
-                    if !self.is_in_shell() {
-                        // `else ifeq (…)` has one `endif` with the `ifeq` before.
-                        return;
-                    }
-                }
-                Some(Turn::Closes) => self.close(first.range.start),
-                None if self.dialect == Dialect::Shell && first.text == "{" => self.open_body(first),
-                None if first.text == "function" && self.dialect == Dialect::Shell => {
-                    let Some((name, rest)) = rest.split_first() else { return };
-                    self.define(name);
-                    words = rest;
-                    continue;
-                }
-                None if matches!(first.text.as_str(), "then" | "do" | "{" | "!") => {}
-                None if first.text == "RUN"
-                    && rest.first().is_some_and(|word| self.turn(&word.text).is_some()) => {}
-                None => break,
-            }
-            words = rest;
-        }
+        let Some(words) = self.keywords(words, next) else { return };
         if let Some(first) = words.first().filter(|first| self.is_test(first, command.range().end)) {
-            let start = if first.text.ends_with("grep") {
-                style::line_start(self.bytes, first.range.start)
-            } else {
-                first.range.start
-            };
-            let choice = self.choice(start..command.range().end);
-            let holds = self.cuda(|_| Truth::Maybe);
-            self.tested = Some(Condition { holds, choice, is_else: false });
+            self.tested = Some(self.test(first, command.range().end));
         }
         if let [name] = words
             && self.dialect == Dialect::Shell
@@ -184,6 +139,62 @@ impl Reader<'_> {
         if let Some(closing) = closing {
             self.close(closing.range.start);
         }
+    }
+
+    /// What stands behind the words that open, close and part blocks; `None` where nothing does that is a command.
+    fn keywords<'w>(&mut self, mut words: &'w [Word], next: Option<&Command>) -> Option<&'w [Word]> {
+        while let Some((first, rest)) = words.split_first() {
+            match self.turn(self.keyword(first)) {
+                Some(Turn::Opens) => {
+                    let is_loop = self.keyword(first) == "for";
+                    self.open(first, is_loop);
+                    self.branch(self.block, self.condition(first, rest, next));
+                    match (self.keyword(first), rest) {
+                        ("for", _) => {
+                            self.loop_values(rest);
+                            return None;
+                        }
+                        ("case", [_, _, pattern @ ..]) => {
+                            self.awaits_pattern = true;
+                            self.pattern(pattern, first.range.start);
+                            return None;
+                        }
+                        _ => {}
+                    }
+                }
+                Some(Turn::Alternates) => {
+                    let parent = self.outline.blocks[self.block].parent;
+                    self.branch(parent, self.condition(first, rest, next));
+                    if !self.is_in_shell() {
+                        // `else ifeq (…)` has one `endif` with the `ifeq` before.
+                        return None;
+                    }
+                }
+                Some(Turn::Closes) => self.close(first.range.start),
+                None if self.dialect == Dialect::Shell && first.text == "{" => self.open_body(first),
+                None if first.text == "function" && self.dialect == Dialect::Shell => {
+                    let (name, rest) = rest.split_first()?;
+                    self.define(name);
+                    words = rest;
+                    continue;
+                }
+                None if matches!(first.text.as_str(), "then" | "do" | "{" | "!") => {}
+                None if first.text == "RUN"
+                    && rest.first().is_some_and(|word| self.turn(&word.text).is_some()) => {}
+                None => break,
+            }
+            words = rest;
+        }
+        Some(words)
+    }
+
+    /// The condition that a command is for what comes behind it on its line.
+    fn test(&self, first: &Word, end: usize) -> Condition {
+        let start = match first.text.ends_with("grep") {
+            true => style::line_start(self.bytes, first.range.start),
+            false => first.range.start,
+        };
+        Condition { holds: self.cuda(|_| Truth::Maybe), choice: self.choice(start..end), is_else: false }
     }
 
     /// Whether a command decides what comes behind it on its line: `[ … ] &&`, `… | grep -q … &&`.
@@ -233,7 +244,7 @@ impl Reader<'_> {
         if self.called.contains(&function.name) {
             return;
         }
-        let condition = format!("{}() is called", function.name);
+        let condition = format!("{}()", function.name);
         let choice = Some(Choice { condition, line: function.line });
         let holds = self.cuda(|_| Truth::Maybe);
         self.branch(self.block, Condition { holds, choice, is_else: false });

@@ -239,14 +239,13 @@ impl Reader<'_> {
     /// The body of a function that nothing certainly calls is reached perhaps; other braces decide nothing.
     fn open_body(&mut self, brace: &Word) {
         self.open(brace, false);
-        let Some(function) = self.functions.last_mut().filter(|function| !function.has_body) else { return };
-        function.has_body = true;
-        if self.called.contains(&function.name) {
-            return;
-        }
-        let condition = format!("{}()", function.name);
-        let choice = Some(Choice { condition, line: function.line });
-        let holds = self.cuda(|_| Truth::Maybe);
+        let begun = self.functions.last_mut().filter(|function| !function.has_body);
+        let choice = begun.and_then(|function| {
+            function.has_body = true;
+            let condition = format!("{}()", function.name);
+            (!self.called.contains(&function.name)).then_some(Choice { condition, line: function.line })
+        });
+        let holds = self.cuda(|_| if choice.is_some() { Truth::Maybe } else { Truth::Yes });
         self.branch(self.block, Condition { holds, choice, is_else: false });
     }
 

@@ -297,14 +297,14 @@ impl<'t> Givers<'t> {
         flags.collect()
     }
 
-    /// The toolkits with which the program certainly gets to a node.
+    /// The toolkits with which the program may get to a node.
     fn toolkits(&self, node: Node<'_>) -> Vec<Toolkit> {
         let reached = self.evaluation.reached(node);
-        let sure = |(at, world)| match world {
+        let reaches = |(at, world)| match world {
             World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
             World::Cuda(_) | World::Hip => None,
         };
-        self.evaluation.worlds.iter().enumerate().filter_map(sure).collect()
+        self.evaluation.worlds.iter().enumerate().filter_map(reaches).collect()
     }
 }
 

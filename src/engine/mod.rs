@@ -4,6 +4,7 @@ pub mod arch;
 pub mod catalogue;
 pub mod edit;
 pub mod environment;
+mod memo;
 pub mod ops;
 pub mod patchset;
 pub mod pattern;

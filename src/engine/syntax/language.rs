@@ -7,7 +7,9 @@ use tree_sitter::{Node, Parser};
 
 use super::choices::Choices;
 use super::reading::Reading;
+use super::versions::Subject;
 use super::{DeadCode, Passes, indentation};
+use crate::engine::memo::Memo;
 
 /// A language with a grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,6 +76,8 @@ pub struct Parsed {
     reading: Reading,
     wrong: OnceLock<Vec<usize>>,
     choices: OnceLock<Choices>,
+    /// What expressions say of a version.
+    pub(super) subjects: Memo<usize, Option<Subject>>,
 }
 
 /// A file that the parser gave up on.
@@ -85,7 +89,14 @@ impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
         let reading = Reading::new(language, readable(&bytes)).ok_or(ParseFailed)?;
-        Ok(Self { language, bytes, reading, wrong: OnceLock::new(), choices: OnceLock::new() })
+        Ok(Self {
+            language,
+            bytes,
+            reading,
+            wrong: OnceLock::new(),
+            choices: OnceLock::new(),
+            subjects: Memo::default(),
+        })
     }
 
     /// The root of the file. Macro bodies, and branches that cannot stand beside others, are not below it.

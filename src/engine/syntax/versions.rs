@@ -48,6 +48,10 @@ impl Subject {
 
 /// What an expression says of a version; `None` where it does not speak of one.
 pub fn subject(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
+    parsed.subjects.get(&node.id(), || read(node, parsed))
+}
+
+fn read(node: Node<'_>, parsed: &Parsed) -> Option<Subject> {
     match node.kind() {
         "identifier" => by_name(node, parsed).or_else(|| followed(node, parsed)),
         "attribute" => by_name(node, parsed),

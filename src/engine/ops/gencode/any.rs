@@ -1,7 +1,7 @@
 //! `gencode` for a source whose names are not known: `$LIST` stands for any list that flags are added to, and guards
 //! are written as the file writes them.
 
-use super::guard::{Evaluation, GuardForm};
+use super::guard::{Evaluation, GuardForm, Known};
 use super::known::known_if;
 use super::reach::begun_again;
 use super::worlds::{Truth, Worlds};
@@ -11,7 +11,7 @@ use crate::engine::edit::Edits;
 use crate::engine::ops::emptied;
 use crate::engine::ops::file_plan::{FilePlan, plan_files};
 use crate::engine::ops::files::Files;
-use crate::engine::ops::list::givers::Givers;
+use crate::engine::ops::givers::Givers;
 use crate::engine::ops::list::{asks_for_arch, taken_out_in};
 use crate::engine::ops::one_chip;
 use crate::engine::ops::{Aim, OpError, OpPlan};
@@ -65,7 +65,9 @@ impl AnyGencodeOp {
         let mut text = parsed.bytes.to_vec();
         let toolchain = aim.toolchain;
         let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
-        let evaluation = Evaluation { parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
+        let known = Known::default();
+        let evaluation =
+            Evaluation { parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe, known: &known };
         let givers = Givers::of(parsed, evaluation, aim);
         for list in self.lists(parsed) {
             let Ok(current) = Parsed::new(parsed.language, text.clone().into()) else { continue };

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::worlds::{Presence, Truth, World, Worlds};
+use crate::engine::memo::Memo;
 use crate::engine::ops::choice::{Choice, may_choose};
 use crate::engine::pattern::{Pattern, Template, Unbound};
 use crate::engine::syntax::language::{Parsed, ancestors};
@@ -78,12 +79,18 @@ pub struct Evaluation<'a> {
     pub worlds: &'a Worlds,
     /// What a condition that cannot be read counts as where it chooses no architecture.
     pub plain: Truth,
+    /// What was found out already.
+    pub known: &'a Known,
 }
+
+/// In which worlds conditions hold that were looked at, by their nodes and by what counts for those that cannot be read.
+pub type Known = Memo<(usize, Truth), Presence>;
 
 impl Evaluation<'_> {
     /// In which worlds a condition holds.
     pub fn presence(&self, condition: Node<'_>) -> Presence {
-        self.worlds.presence(|world| self.truth(condition, world))
+        let look = || self.worlds.presence(|world| self.truth(condition, world));
+        self.known.get(&(condition.id(), self.plain), look)
     }
 
     fn truth(&self, node: Node<'_>, world: World) -> Truth {
@@ -97,9 +104,9 @@ impl Evaluation<'_> {
     /// Whether something may choose an architecture there that cannot be read.
     fn may_choose(&self, condition: Node<'_>) -> bool {
         let is_open = |plain| {
-            let evaluation = Evaluation { plain, ..*self };
-            let open = |world| world != World::Hip && evaluation.truth(condition, world) == Truth::Maybe;
-            self.worlds.iter().any(open)
+            let presence = Evaluation { plain, ..*self }.presence(condition);
+            let mut worlds = self.worlds.iter().enumerate();
+            worlds.any(|(at, world)| world != World::Hip && presence.at(at) == Truth::Maybe)
         };
         is_open(Truth::Yes) || is_open(Truth::No)
     }
@@ -161,6 +168,16 @@ impl Evaluation<'_> {
             inner = outer;
         }
         reached
+    }
+
+    /// The toolkits with which the program may get to a node.
+    pub fn toolkits(&self, node: Node<'_>) -> Vec<Toolkit> {
+        let reached = self.reached(node);
+        let reaches = |(at, world)| match world {
+            World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
+            World::Cuda(_) | World::Hip => None,
+        };
+        self.worlds.iter().enumerate().filter_map(reaches).collect()
     }
 
     /// Where a node lets one of its children be reached.
@@ -316,9 +333,15 @@ mod tests {
         let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 6), &[]);
         let node = descendants(parsed.root()).find(|node| node.kind() == "if_statement").expect("if");
         let condition = node.child_by_field_name("condition").expect("condition");
-        let presence =
-            Evaluation { parsed: &parsed, forms: &forms, any: false, worlds: &worlds, plain: Truth::Maybe }
-                .presence(condition);
+        let presence = Evaluation {
+            parsed: &parsed,
+            forms: &forms,
+            any: false,
+            worlds: &worlds,
+            plain: Truth::Maybe,
+            known: &Known::default(),
+        }
+        .presence(condition);
         let shown = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| World::Cuda(Toolkit::new(major, minor)));
         let at = |world| presence.at(worlds.position(world).expect("world"));
         let letter = |truth| match truth {
@@ -357,8 +380,15 @@ mod tests {
         let parsed = Parsed::new(Language::Python, text.as_bytes().into()).expect("parses");
         let toolkits = [(11, 8), (12, 8), (13, 0)].map(|(major, minor)| Toolkit::new(major, minor));
         let worlds = Worlds::new(Catalogue::shipped(), Toolkit::new(11, 0), &toolkits);
-        let evaluation =
-            Evaluation { parsed: &parsed, forms: &[], any: true, worlds: &worlds, plain: Truth::Maybe };
+        let known = Known::default();
+        let evaluation = Evaluation {
+            parsed: &parsed,
+            forms: &[],
+            any: true,
+            worlds: &worlds,
+            plain: Truth::Maybe,
+            known: &known,
+        };
         let here = descendants(parsed.root()).find(|node| parsed.text(*node) == "here()").expect("here");
         let reached = evaluation.reached(here);
         let letter = |toolkit| match reached.at(worlds.position(World::Cuda(toolkit)).expect("world")) {

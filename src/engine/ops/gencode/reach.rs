@@ -5,6 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::GencodeOp;
+use crate::engine::ops::flow::{is_begun_by, is_changed, is_read};
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{
     Parsed, ancestors, descendants, descendants_holding, significant_children,
@@ -21,27 +22,13 @@ impl GencodeOp {
     /// Whether something reads the list that the entries are added to.
     pub(super) fn is_used(&self, parsed: &Parsed) -> bool {
         let Some(list) = self.list().filter(|_| !self.any) else { return true };
-        names(parsed, list).any(|node| is_read(node))
+        names(parsed, list).any(|node| is_read(node) && !is_changed(node, parsed))
     }
 }
 
 fn names<'t>(parsed: &'t Parsed, name: &str) -> impl Iterator<Item = Node<'t>> {
     let all = descendants_holding(parsed.root(), &parsed.offsets_of(name)).collect::<Vec<_>>();
     all.into_iter().filter(move |node| node.kind() == "identifier" && parsed.text(*node) == name)
-}
-
-/// Whether a name stands there for its value: not where it is assigned, declared, or has something added to it.
-fn is_read(name: Node<'_>) -> bool {
-    let Some(parent) = name.parent() else { return false };
-    let is = |field| parent.child_by_field_name(field) == Some(name);
-    match parent.kind() {
-        "attribute" => !is("object"),
-        "assignment" | "augmented_assignment" => !is("left"),
-        "default_parameter" | "typed_default_parameter" => !is("name"),
-        "parameters" | "lambda_parameters" | "typed_parameter" => false,
-        "global_statement" | "nonlocal_statement" | "delete_statement" => false,
-        _ => true,
-    }
 }
 
 /// Whether a block is the body of a function that assigns the list by itself.
@@ -56,13 +43,6 @@ pub(super) fn begins_list(block: Node<'_>, parsed: &Parsed, list: &str) -> bool 
     let declared = |kind| descendants(block).any(|node| node.kind() == kind && own(&node) && named(node));
     let assigned = descendants(block).any(|node| is_begun_by(node, parsed, list) && own(&node));
     assigned && !declared("global_statement") && !declared("nonlocal_statement")
-}
-
-/// Whether an assignment gives the name of the list another one, which does not hold what the list held.
-fn is_begun_by(node: Node<'_>, parsed: &Parsed, list: &str) -> bool {
-    let field = |name| node.child_by_field_name(name).filter(|_| node.kind() == "assignment");
-    let is_it = |node: Node<'_>| parsed.text(node) == list;
-    field("left").is_some_and(is_it) && !field("right").is_some_and(|right| descendants(right).any(is_it))
 }
 
 /// Whether a statement of a block assigns the list before it or a block within adds to it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::GencodeOp;
-use super::guard::{Evaluation, names_hip};
+use super::guard::{Evaluation, Known, names_hip};
 use super::reach::{assigned_first, begins_list, uncalled_functions};
 use super::tree::{Block, Defect, Entry, Fate, Group, Header, Item, Lines, Origin, Part};
 use super::worlds::{Presence, Truth, Worlds};
@@ -18,7 +18,9 @@ use crate::engine::syntax::style;
 
 /// Reads a parsed file.
 pub fn read(op: &GencodeOp, parsed: &Parsed, worlds: &Worlds) -> Block {
-    let evaluation = Evaluation { parsed, forms: &op.forms, any: op.any, worlds, plain: Truth::Maybe };
+    let known = Known::default();
+    let evaluation =
+        Evaluation { parsed, forms: &op.forms, any: op.any, worlds, plain: Truth::Maybe, known: &known };
     let sites = sites(op, parsed);
     let uncalled = uncalled_functions(parsed, &sites);
     let mut reader = Reader { op, parsed, evaluation, sites, uncalled, next_id: 0 };

@@ -4,12 +4,19 @@ use tree_sitter::Node;
 
 use super::element::{Element, Spelling};
 use super::find::{File, Holder, name_of, token};
-use super::flow::{added_with, begins, branches, scope, spelt};
-use super::givers::{Beside, Share, is_certain};
 use super::write::{Container, ContainerKind};
 use super::{InFile, Reader};
 use crate::engine::arch::Code;
-use crate::engine::syntax::language::{descendants_holding, significant_children};
+use crate::engine::ops::flow::{added_with, begins, branches};
+use crate::engine::ops::givers::{Beside, Share, is_certain};
+use crate::engine::syntax::language::significant_children;
+
+/// What gives a list its architectures: its literal, or what a statement adds.
+struct Part<'a> {
+    node: Node<'a>,
+    holder: Holder,
+    branches: Vec<Node<'a>>,
+}
 
 impl<'a> File<'a> {
     /// Whether a literal names architectures, or is empty and statements add some.
@@ -23,24 +30,27 @@ impl<'a> File<'a> {
     /// is empty, into the last list that is always added.
     pub(super) fn push_arches(&self, list: Node<'a>, reader: Reader, found: &mut InFile) {
         let nodes: Vec<Node<'a>> = std::iter::once(list).chain(self.added_to(list)).collect();
-        let all: Vec<(Node<'a>, Holder)> =
-            nodes.iter().map(|node| (*node, self.one(*node, list, reader))).collect();
-        let is_always =
-            |node: &Node<'a>| branches(*node).iter().all(|branch| branches(list).contains(branch));
-        let lists = || nodes.iter().filter(|node| *node != &list && node.kind() == "list" && is_always(node));
-        let adder = if self.names_arches(list) { Some(list) } else { lists().next_back().copied() };
+        let part = |node: &Node<'a>| {
+            let (holder, branches) = (self.one(*node, list, reader), branches(*node));
+            Part { node: *node, holder, branches }
+        };
+        let all: Vec<Part<'a>> = nodes.iter().map(part).collect();
+        let is_always = |part: &&Part<'a>| part.branches.iter().all(|one| all[0].branches.contains(one));
+        let lists = || all[1..].iter().filter(|part| part.node.kind() == "list").filter(is_always);
+        let last = || lists().next_back().map(|part| part.node);
+        let adder = if self.names_arches(list) { Some(list) } else { last() };
         if adder.is_none() {
             found.reported.extend(self.unfilled(list, &all));
         }
-        let shares: Vec<Share> = all.iter().map(|(node, _)| self.share((*node, list), adder, &all)).collect();
-        for ((node, holder), share) in all.into_iter().zip(shares) {
-            found.push(Holder { adds: Some(node) == adder, share, ..holder });
+        let shares: Vec<Share> = all.iter().map(|part| self.share((part, list), adder, &all)).collect();
+        for (part, share) in all.into_iter().zip(shares) {
+            found.push(Holder { adds: Some(part.node) == adder, share, ..part.holder });
         }
     }
 
     /// What is said of a list that statements fill one by one, where nothing serves what is wanted.
-    fn unfilled(&self, list: Node<'a>, all: &[(Node<'a>, Holder)]) -> Option<String> {
-        let elements = all.iter().flat_map(|(_, holder)| &holder.elements);
+    fn unfilled(&self, list: Node<'a>, all: &[Part<'a>]) -> Option<String> {
+        let elements = all.iter().flat_map(|part| &part.holder.elements);
         let codes: Vec<Code> = elements.flat_map(|element| element.codes()).copied().collect();
         let is_missing = |wanted: Code| !codes.iter().any(|code| code.serves(wanted));
         let missing: Vec<String> =
@@ -53,11 +63,8 @@ impl<'a> File<'a> {
     /// What statements add to the list that a literal begins.
     fn added_to(&self, list: Node<'a>) -> impl Iterator<Item = Node<'a>> {
         let name = begins(list).filter(|_| list.kind() != "string");
-        let place = |name| (spelt(name, self.parsed), scope(name, self.parsed));
-        let offsets = name.map(|name| self.parsed.offsets_of(&self.parsed.text(name))).unwrap_or_default();
-        let nodes = descendants_holding(self.parsed.root(), &offsets);
-        let is_it = |node: &Node<'a>| name.is_some_and(|name| place(*node) == place(name));
-        let added = nodes.filter(is_it).filter_map(|node| added_with(node, self.parsed));
+        let nodes = name.map(|name| self.flow.named(&self.flow.place(name))).unwrap_or_default();
+        let added = nodes.into_iter().filter_map(|node| added_with(node, self.parsed));
         added.filter(|added| self.names_arches(*added)).collect::<Vec<_>>().into_iter()
     }
 
@@ -72,24 +79,17 @@ impl<'a> File<'a> {
     }
 
     /// What the others have to do with one of these.
-    fn share(
-        &self,
-        (own, list): (Node<'a>, Node<'a>),
-        adder: Option<Node<'a>>,
-        all: &[(Node<'a>, Holder)],
-    ) -> Share {
-        let around = branches(own);
-        let is_beside = |node: Node<'a>| {
-            let mut apart = branches(node).into_iter().filter(|branch| !around.contains(branch));
-            node != own && apart.all(|branch| is_certain(branch, &self.evaluation()))
+    fn share(&self, (own, list): (&Part<'a>, Node<'a>), adder: Option<Node<'a>>, all: &[Part<'a>]) -> Share {
+        let is_beside = |part: &&Part<'a>| {
+            let mut apart = part.branches.iter().filter(|branch| !own.branches.contains(branch));
+            part.node != own.node && apart.all(|branch| is_certain(*branch, &self.evaluation()))
         };
-        let others = all.iter().filter(|(node, _)| is_beside(*node));
-        let flags = others.flat_map(|(_, holder)| {
+        let flags = all.iter().filter(is_beside).flat_map(|Part { holder, .. }| {
             let flags = holder.elements.iter().filter_map(|element| element.flag.as_ref());
             flags.map(|flag| Beside { gencode: flag.gencode.clone(), toolkits: holder.toolkits.clone() })
         });
         let name = name_of(list, self.parsed);
-        let left_to = adder.filter(|adder| *adder != own).map(|_| name.clone());
-        Share { left_to, part_of: Some(name).filter(|_| own != list), beside: flags.collect() }
+        let left_to = adder.filter(|adder| *adder != own.node).map(|_| name.clone());
+        Share { left_to, part_of: Some(name).filter(|_| own.node != list), beside: flags.collect() }
     }
 }

@@ -6,16 +6,16 @@ use tree_sitter::Node;
 
 use super::each::filled_strings;
 use super::element::{Element, Spelling, Token};
-use super::flow::list_added_to;
-use super::givers::Share;
 use super::resolve::{Origin, arguments, has_interpolation, resolve};
 use super::write::{Container, ContainerKind};
 use super::{FoundLists, InFile, Reader};
 use crate::engine::arch::{Code, Gencode, parse_codes};
 use crate::engine::ops::Aim;
 use crate::engine::ops::choice::Choice;
-use crate::engine::ops::gencode::guard::Evaluation;
-use crate::engine::ops::gencode::worlds::{Truth, World, Worlds};
+use crate::engine::ops::flow::{Flow, list_added_to};
+use crate::engine::ops::gencode::guard::{Evaluation, Known};
+use crate::engine::ops::gencode::worlds::{Truth, Worlds};
+use crate::engine::ops::givers::Share;
 use crate::engine::pattern::Match;
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{
@@ -130,13 +130,17 @@ pub(super) fn elsewhere(origin: Origin<'_>, parsed: &Parsed) -> String {
 pub(super) struct File<'a> {
     pub(super) parsed: &'a Parsed,
     pub(super) aim: Aim<'a>,
+    pub(super) flow: Flow<'a>,
     worlds: Worlds,
+    known: Known,
 }
 
 impl<'a> File<'a> {
     pub(super) fn new(parsed: &'a Parsed, aim: Aim<'a>) -> Self {
         let toolchain = aim.toolchain;
-        Self { parsed, aim, worlds: Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda) }
+        let flow = Flow::new(parsed);
+        let worlds = Worlds::new(toolchain.catalogue, toolchain.floor, toolchain.cuda);
+        Self { parsed, aim, flow, worlds, known: Known::default() }
     }
 
     pub(super) fn holder(&self, node: Node<'_>, elements: Vec<Element>, reader: Reader) -> Holder {
@@ -146,7 +150,7 @@ impl<'a> File<'a> {
             _ => ContainerKind::Items,
         };
         let container = Container { range: node.byte_range(), kind };
-        let (name, toolkits) = (name_of(node, self.parsed), self.readers(node));
+        let (name, toolkits) = (name_of(node, self.parsed), self.evaluation().toolkits(node));
         let elements = self.held(elements);
         let prunes = reader != Reader::Unknown || !asks_by_name(self.parsed);
         let uncertain = self.parsed.is_uncertain(node);
@@ -257,17 +261,7 @@ impl<'a> File<'a> {
 
     pub(super) fn evaluation(&self) -> Evaluation<'_> {
         let (parsed, worlds) = (self.parsed, &self.worlds);
-        Evaluation { parsed, forms: &[], any: true, worlds, plain: Truth::Maybe }
-    }
-
-    /// The toolkits with which the program gets to a node.
-    pub(super) fn readers(&self, node: Node<'_>) -> Vec<Toolkit> {
-        let reached = self.evaluation().reached(node);
-        let reaches = |(at, world)| match world {
-            World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
-            World::Cuda(_) | World::Hip => None,
-        };
-        self.worlds.iter().enumerate().filter_map(reaches).collect()
+        Evaluation { parsed, forms: &[], any: true, worlds, plain: Truth::Maybe, known: &self.known }
     }
 }
 
@@ -345,7 +339,7 @@ pub(super) fn words(node: Node<'_>, parsed: &Parsed, separators: &[char]) -> Vec
 }
 
 /// What a list is called: the name that it is assigned, its key, its keyword; else its line.
-pub(super) fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
+pub(in crate::engine::ops) fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
     let named = ancestors(node).take_while(|outer| !outer.kind().ends_with("block")).find_map(|outer| {
         let field = match outer.kind() {
             "assignment" | "augmented_assignment" => "left",
@@ -361,7 +355,7 @@ pub(super) fn name_of(node: Node<'_>, parsed: &Parsed) -> String {
 }
 
 /// Whether a list is only compared with something.
-pub(super) fn is_compared(node: Node<'_>) -> bool {
+pub(in crate::engine::ops) fn is_compared(node: Node<'_>) -> bool {
     let outer = ancestors(node).take_while(|outer| !outer.kind().ends_with("block"));
     outer.into_iter().any(|outer| matches!(outer.kind(), "comparison_operator" | "assert_statement"))
 }

@@ -5,12 +5,12 @@ use tree_sitter::Node;
 use super::each::is_told;
 use super::element::{Element, Spelling};
 use super::find::{File, Holder, is_compared, items, words};
-use super::flow::list_added_to;
-use super::givers::Givers;
 use super::resolve::arguments;
 use super::{InFile, Reader};
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::ops::Aim;
+use crate::engine::ops::flow::list_added_to;
+use crate::engine::ops::givers::Givers;
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{Parsed, ancestors, descendants_holding};
 

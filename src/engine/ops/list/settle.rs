@@ -4,10 +4,10 @@
 use pep440_rs::Version;
 
 use super::element::{Element, Notation};
-use super::givers::Share;
 use crate::engine::arch::{Arch, Code, Gencode, Variant};
 use crate::engine::catalogue::Catalogue;
 use crate::engine::ops::gencode::ArchWish;
+use crate::engine::ops::givers::Share;
 use crate::engine::ops::one_chip;
 use crate::engine::toolkit::Toolkit;
 

@@ -1,19 +1,22 @@
 //! What gives a list of a Python file its flags: literals, and statements that add single flags. One of them adds what
 //! is wanted.
 
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use tree_sitter::Node;
 
-use super::find::{is_compared, name_of};
-use super::flow::{Ends, begins, begun, branches, ends, exclude_each_other, list_added_to, spelt};
-use super::resolve::{Origin, resolve};
+use super::Aim;
+use super::flow::{Ends, Flow, Place, begins, branches, exclude_each_other, list_added_to};
+use super::gencode::any::can_be_guarded;
+use super::gencode::guard::{ANY_TOOLKIT, Evaluation};
+use super::gencode::{ArchWish, Toolchain};
+use super::list::resolve::{Origin, resolve};
+use super::list::{is_compared, name_of};
+use super::one_chip;
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::catalogue::Catalogue;
-use crate::engine::ops::Aim;
-use crate::engine::ops::gencode::any::can_be_guarded;
-use crate::engine::ops::gencode::guard::{ANY_TOOLKIT, Evaluation};
-use crate::engine::ops::gencode::worlds::{Truth, World};
-use crate::engine::ops::gencode::{ArchWish, Toolchain};
-use crate::engine::ops::one_chip;
+use crate::engine::memo::Memo;
 use crate::engine::source::line_of;
 use crate::engine::syntax::language::{
     Parsed, ancestors, descendants, descendants_holding, significant_children,
@@ -92,8 +95,10 @@ impl Share {
 struct Giver<'t> {
     /// A list, or a string that is added.
     node: Node<'t>,
-    /// The list that it is added to, or begins.
-    list: Option<Node<'t>>,
+    /// The list that it is added to, or begins, and its place.
+    list: Option<(Node<'t>, Place)>,
+    /// The statement around it, not those around that.
+    statement: Option<Node<'t>>,
     /// Whether a statement adds it to what the list holds already.
     is_added: bool,
     /// Whether it is one flag alone.
@@ -101,15 +106,19 @@ struct Giver<'t> {
     /// Whether it is one flag that is joined to a list of which the file does not tell what it holds, or to one for a
     /// chip alone.
     is_joined: bool,
-    ends: Ends,
+    ends: Rc<Ends>,
     branches: Vec<Node<'t>>,
+    /// Those of the branches that something else than the toolkit decides about.
+    open: Vec<Node<'t>>,
+    /// The toolkits with which the program may get to it.
+    toolkits: Vec<Toolkit>,
     gencodes: Vec<Gencode>,
 }
 
 /// All of a file.
 pub struct Givers<'t> {
     parsed: &'t Parsed,
-    evaluation: Evaluation<'t>,
+    flow: Flow<'t>,
     /// The toolkits that it must build with.
     given: &'t [Toolkit],
     /// Those in question that take something which is wanted.
@@ -128,27 +137,30 @@ impl<'t> Givers<'t> {
         let needed = evaluation.worlds.toolkits().into_iter().filter(wants).collect();
         let offsets = parsed.offsets_of("compute_");
         let strings = descendants_holding(parsed.root(), &offsets).filter(|node| node.kind() == "string");
+        let flow = Flow::new(parsed);
         let mut all: Vec<Giver<'t>> = Vec::new();
         for string in strings {
             let Some(gencode) = flag(&parsed.text(string)) else { continue };
             let in_list = string.parent().filter(|parent| matches!(parent.kind(), "list" | "tuple" | "set"));
             let node = in_list.unwrap_or(string);
-            match all.iter_mut().find(|giver| giver.node == node) {
+            match all.iter_mut().rfind(|giver| giver.node == node) {
                 Some(giver) => giver.gencodes.push(gencode),
                 None if is_compared(node) => {}
-                None => all.extend(Giver::new(node, gencode, parsed)),
+                None => all.extend(Giver::new(node, gencode, (&flow, &evaluation))),
             }
         }
         for giver in &mut all {
             giver.is_one = is_one_flag(giver.node, parsed);
         }
-        let chips: Vec<Ends> =
-            all.iter().filter(|giver| giver.is_for_one_chip()).map(|giver| giver.ends.clone()).collect();
+        let sums = Memo::default();
+        let chips = all.iter().filter(|giver| giver.is_for_one_chip());
+        let chips: Vec<Rc<Ends>> = chips.map(|giver| Rc::clone(&giver.ends)).collect();
         for giver in all.iter_mut().filter(|giver| giver.is_one && !giver.is_added) {
             let beside = chips.iter().any(|ends| ends.hold(&giver.ends)) && !giver.is_for_one_chip();
-            giver.is_joined = is_in_sum(giver.node) && (beside || !is_sum_known(giver.node, parsed));
+            giver.is_joined = sum_around(giver.node)
+                .is_some_and(|sum| beside || !sums.get(&sum.id(), || is_sum_known(sum, parsed)));
         }
-        Self { parsed, evaluation, given, needed, all }
+        Self { parsed, flow, given, needed, all }
     }
 
     /// Whether a literal is one flag of which only a person can tell whether it stands for all architectures.
@@ -174,10 +186,9 @@ impl<'t> Givers<'t> {
         let adds = |other: &Giver<'t>| {
             other.is_statement() || (other.adds_as_literal() && self.successor(other).is_none())
         };
-        let covers =
-            |other: &Giver<'t>| own.iter().all(|one| one.node != other.node && self.covers(other, one));
-        let mut others = self.all.iter().filter(|other| !own.is_empty() && !other.is_for_one_chip());
-        let left_to = others.find(|other| adds(other) && covers(other));
+        let covers = |other: &Giver<'t>| own.iter().all(|one| self.covers(other, one));
+        let mut others = self.others(&own).filter(|other| !other.is_for_one_chip());
+        let left_to = others.find(|other| covers(other) && adds(other));
         self.share(left_to, &own)
     }
 
@@ -188,8 +199,8 @@ impl<'t> Givers<'t> {
 
     /// What its list is called.
     fn name(&self, giver: &Giver<'t>) -> String {
-        match giver.list.filter(|_| giver.is_statement()) {
-            Some(list) => format!("`{}`", self.parsed.text(list)),
+        match giver.list.as_ref().filter(|_| giver.is_statement()) {
+            Some((list, _)) => format!("`{}`", self.parsed.text(*list)),
             None => name_of(giver.node, self.parsed),
         }
     }
@@ -199,7 +210,7 @@ impl<'t> Givers<'t> {
     fn successor(&self, literal: &Giver<'t>) -> Option<&Giver<'t>> {
         let has_guard = |place: Node<'t>| can_be_guarded(place.start_byte(), self.parsed);
         self.all.iter().find(|other| {
-            let is_for_one = || self.toolkits(other.node).iter().any(|toolkit| self.needed.contains(toolkit));
+            let is_for_one = || other.toolkits.iter().any(|toolkit| self.needed.contains(toolkit));
             let is_there = || {
                 self.is_there_with(other, literal)
                     || (self.is_certain_beside(other, literal) && is_for_one() && has_guard(other.node))
@@ -211,10 +222,8 @@ impl<'t> Givers<'t> {
 
     /// Whether the program comes to a giver whenever it comes to another one, with all given toolkits.
     fn is_there_with(&self, other: &Giver<'t>, own: &Giver<'t>) -> bool {
-        let all_given = || {
-            let reached = self.toolkits(other.node);
-            !self.given.is_empty() && self.given.iter().all(|toolkit| reached.contains(toolkit))
-        };
+        let all_given =
+            || !self.given.is_empty() && self.given.iter().all(|toolkit| other.toolkits.contains(toolkit));
         other.is_reached_with(own) || (self.is_certain_beside(other, own) && all_given())
     }
 
@@ -229,26 +238,22 @@ impl<'t> Givers<'t> {
 
     /// Whether the name that two givers share, if any, stands for one list from the first to the second.
     fn is_same_list(&self, one: &Giver<'t>, two: &Giver<'t>) -> bool {
-        let (Some(first), Some(second)) = (one.list, two.list) else { return true };
-        if spelt(first, self.parsed) != spelt(second, self.parsed)
-            || statement_of(one.node) == statement_of(two.node)
-        {
-            return true;
-        }
         let (early, late) =
             if one.node.start_byte() < two.node.start_byte() { (one, two) } else { (two, one) };
-        let (Some(from), Some(name)) = (statement_of(early.node), late.list) else { return true };
+        let (Some((_, first)), Some((_, second))) = (&early.list, &late.list) else { return true };
+        if !first.is_like(second) || early.statement == late.statement {
+            return true;
+        }
+        let Some(from) = early.statement else { return true };
         let between = from.end_byte()..late.node.start_byte();
-        let mut begun = begun(name, self.parsed).into_iter();
-        late.is_added
-            && !begun
-                .any(|other| between.contains(&other.start_byte()) && !exclude_each_other(other, early.node))
+        let begun = self.flow.begun(second);
+        let mut begun = begun.iter().filter(|other| between.contains(&other.start_byte()));
+        late.is_added && begun.all(|other| exclude_each_other(*other, early.node))
     }
 
     /// Whether the conditions around a giver that are not around another one all speak of the toolkit.
     fn is_certain_beside(&self, other: &Giver<'t>, own: &Giver<'t>) -> bool {
-        let mut apart = other.branches.iter().filter(|branch| !own.branches.contains(branch));
-        apart.all(|branch| is_certain(*branch, &self.evaluation))
+        other.open.iter().all(|branch| own.branches.contains(branch))
     }
 
     /// A line of statements that add flags, given by where their values begin, at which a given toolkit would get nothing
@@ -264,11 +269,11 @@ impl<'t> Givers<'t> {
                     && other.ends.hold(&own.ends)
                     && self.is_same_list(own, other)
                     && self.is_certain_beside(other, own)
-                    && self.toolkits(other.node).contains(&toolkit)
+                    && other.toolkits.contains(&toolkit)
             })
         };
         let is_emptied = |own: &&Giver<'t>| {
-            let mut given = self.given.iter().filter(|toolkit| self.toolkits(own.node).contains(toolkit));
+            let mut given = self.given.iter().filter(|toolkit| own.toolkits.contains(toolkit));
             given.any(|toolkit| !left(own, *toolkit))
         };
         let emptied =
@@ -279,52 +284,52 @@ impl<'t> Givers<'t> {
     /// What others give the same list wherever these do.
     fn beside(&self, own: &[&Giver<'t>]) -> Vec<Beside> {
         let is_beside = |other: &&Giver<'t>| {
-            !own.iter().any(|one| one.node == other.node)
-                && own.iter().all(|one| {
-                    other.ends.hold(&one.ends)
-                        && self.is_same_list(one, other)
-                        && self.is_certain_beside(other, one)
-                })
+            own.iter().all(|one| {
+                other.ends.hold(&one.ends)
+                    && self.is_same_list(one, other)
+                    && self.is_certain_beside(other, one)
+            })
         };
-        let others = self.all.iter().filter(|_| !own.is_empty()).filter(is_beside);
-        let flags = others.flat_map(|other| {
-            let toolkits = self.toolkits(other.node);
-            other
-                .gencodes
-                .iter()
-                .map(move |gencode| Beside { gencode: gencode.clone(), toolkits: toolkits.clone() })
+        let flags = self.others(own).filter(is_beside).flat_map(|other| {
+            let beside =
+                |gencode: &Gencode| Beside { gencode: gencode.clone(), toolkits: other.toolkits.clone() };
+            other.gencodes.iter().map(beside)
         });
         flags.collect()
     }
 
-    /// The toolkits with which the program may get to a node.
-    fn toolkits(&self, node: Node<'_>) -> Vec<Toolkit> {
-        let reached = self.evaluation.reached(node);
-        let reaches = |(at, world)| match world {
-            World::Cuda(toolkit) if reached.at(at) != Truth::No => Some(toolkit),
-            World::Cuda(_) | World::Hip => None,
-        };
-        self.evaluation.worlds.iter().enumerate().filter_map(reaches).collect()
+    /// All but these; none beside none.
+    fn others<'s>(&'s self, own: &[&Giver<'t>]) -> impl Iterator<Item = &'s Giver<'t>> + use<'s, 't> {
+        let ids: BTreeSet<usize> = own.iter().map(|one| one.node.id()).collect();
+        self.all.iter().filter(move |other| !ids.is_empty() && !ids.contains(&other.node.id()))
     }
 }
 
 impl<'t> Giver<'t> {
     /// `None` for what is neither a list nor added to one.
-    fn new(node: Node<'t>, gencode: Gencode, parsed: &'t Parsed) -> Option<Self> {
-        let added_to = list_added_to(node, parsed);
+    fn new(
+        node: Node<'t>,
+        gencode: Gencode,
+        (flow, evaluation): (&Flow<'t>, &Evaluation<'t>),
+    ) -> Option<Self> {
+        let added_to = list_added_to(node, evaluation.parsed);
         if node.kind() == "string" && added_to.is_none() {
             return None;
         }
         let list = added_to.or_else(|| begins(node));
-        let (ends, branches) = (ends(node, parsed), branches(node));
+        let branches = branches(node);
+        let is_open = |branch: &Node<'t>| !is_certain(*branch, evaluation);
         Some(Self {
             node,
-            list,
+            list: list.map(|name| (name, flow.place(name))),
+            statement: statement_of(node),
             is_added: added_to.is_some(),
             is_one: false,
             is_joined: false,
-            ends,
+            ends: flow.ends(node),
+            open: branches.iter().copied().filter(is_open).collect(),
             branches,
+            toolkits: evaluation.toolkits(node),
             gencodes: vec![gencode],
         })
     }
@@ -376,18 +381,22 @@ fn statement_of(node: Node<'_>) -> Option<Node<'_>> {
     ancestors(node).find(|outer| outer.kind().ends_with("_statement"))
 }
 
-fn is_in_sum(literal: Node<'_>) -> bool {
-    literal.parent().is_some_and(|parent| parent.kind() == "binary_operator")
+/// The sum that a literal is a part of.
+fn sum_around(literal: Node<'_>) -> Option<Node<'_>> {
+    ancestors(literal).take_while(|outer| outer.kind() == "binary_operator").last()
 }
 
-/// Whether nothing but literals stands in the sum that a literal is a part of.
-fn is_sum_known(literal: Node<'_>, parsed: &Parsed) -> bool {
-    let is_sum = |node: &Node<'_>| node.kind() == "binary_operator";
-    let Some(sum) = ancestors(literal).take_while(is_sum).last() else { return true };
-    let operands =
-        descendants(sum).filter(|node| !is_sum(node) && node.parent().is_some_and(|parent| is_sum(&parent)));
-    let is_known = |node: Node<'_>| matches!(resolve(node, parsed), Origin::Literal { .. });
-    operands.filter(Node::is_named).all(|operand| operand == literal || is_known(operand))
+/// Whether nothing but literals stands in a sum.
+fn is_sum_known(sum: Node<'_>, parsed: &Parsed) -> bool {
+    let mut open = vec![sum];
+    while let Some(node) = open.pop() {
+        match node.kind() {
+            "binary_operator" => open.extend(significant_children(node).into_iter().filter(Node::is_named)),
+            _ if !matches!(resolve(node, parsed), Origin::Literal { .. }) => return false,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// The flag that a string spells, or its value.
@@ -408,7 +417,7 @@ fn is_one_flag(node: Node<'_>, parsed: &Parsed) -> bool {
 }
 
 /// The statement that adds this to a list and does nothing else.
-pub(super) fn adding_statement<'t>(added: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
+pub fn adding_statement<'t>(added: Node<'t>, parsed: &Parsed) -> Option<Node<'t>> {
     list_added_to(added, parsed)?;
     let statement = statement_of(added).filter(|statement| statement.kind() == "expression_statement")?;
     let is_it = |adding: Node<'t>| added.parent() == Some(adding) || ancestors(added).nth(1) == Some(adding);
@@ -416,7 +425,7 @@ pub(super) fn adding_statement<'t>(added: Node<'t>, parsed: &Parsed) -> Option<N
 }
 
 /// Whether something stands beside a statement that stays: not only others that add flags.
-pub(super) fn leaves_a_block(statement: Node<'_>) -> bool {
+pub fn leaves_a_block(statement: Node<'_>) -> bool {
     let siblings = statement.parent().map(significant_children).unwrap_or_default();
     let adds = |one: &Node<'_>| {
         let inner = one.named_child(0).filter(|_| one.kind() == "expression_statement");

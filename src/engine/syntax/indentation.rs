@@ -6,6 +6,26 @@ use tree_sitter::Node;
 use super::language::{descendants, significant_children};
 use super::style;
 
+/// The levels of indentation that Python takes at most (its tokenizer's MAXINDENT).
+pub const DEEPEST: usize = 100;
+
+/// How many lines stand one within the other at most, each indented further than the one around it.
+pub fn depth(bytes: &[u8]) -> usize {
+    let (mut open, mut deepest): (Vec<usize>, usize) = (Vec::new(), 0);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        if line[indent..].is_empty() || matches!(line[indent], b'#' | b'\r') {
+            continue;
+        }
+        while open.last().is_some_and(|last| *last >= indent) {
+            open.pop();
+        }
+        open.push(indent);
+        deepest = deepest.max(open.len() - 1);
+    }
+    deepest
+}
+
 /// Statements that begin their line at another column than the first of their block, and those that lack a block, in the
 /// order of the file.
 pub fn misplaced<'t>(root: Node<'t>, bytes: &[u8]) -> Vec<Node<'t>> {
@@ -47,6 +67,19 @@ mod tests {
             0
         );
         assert_ne!(errors("if a:\n    x = 1\ny = 1\n    z = 2\n"), 0);
+    }
+
+    #[test]
+    fn what_is_nested_deeper_than_python_takes_is_not_parsed() {
+        let nested = |depth: usize| {
+            let lines = (0..depth).map(|at| format!("{}if a:\n", " ".repeat(at)));
+            lines.collect::<String>() + &format!("{}x = 1\n", " ".repeat(depth))
+        };
+        let parse = |depth| Parsed::new(Language::Python, nested(depth).into_bytes().into());
+        assert_eq!(parse(100).map(|parsed| parsed.syntax_errors()).ok(), Some(0));
+        assert!(parse(101).is_err());
+        assert!(parse(2000).is_err());
+        assert_eq!(super::depth(b"a\n  b\n\n# c\n  d\n    e\n f\n  g\n"), 2);
     }
 
     #[test]

@@ -80,15 +80,25 @@ pub struct Parsed {
     pub(super) subjects: Memo<usize, Option<Subject>>,
 }
 
-/// A file that the parser gave up on.
+/// A file that is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the parser gave up")]
-pub struct ParseFailed;
+pub enum ParseFailed {
+    /// No tree came of it.
+    #[error("the parser gave up")]
+    GaveUp,
+    /// Python refuses it too.
+    #[error("it is indented more than {} levels deep, which Python does not take", indentation::DEEPEST)]
+    TooDeep,
+}
 
 impl Parsed {
     /// Parses a file, and in C++ the bodies of its macros too.
     pub fn new(language: Language, bytes: Arc<[u8]>) -> Result<Self, ParseFailed> {
-        let reading = Reading::new(language, readable(&bytes)).ok_or(ParseFailed)?;
+        // The grammar's scanner aborts the program beyond 511 levels.
+        if language == Language::Python && indentation::depth(&bytes) > indentation::DEEPEST {
+            return Err(ParseFailed::TooDeep);
+        }
+        let reading = Reading::new(language, readable(&bytes)).ok_or(ParseFailed::GaveUp)?;
         Ok(Self {
             language,
             bytes,

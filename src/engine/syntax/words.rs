@@ -222,7 +222,8 @@ impl Scanner<'_> {
         let mut words =
             line.split_whitespace().skip_while(|word| matches!(*word, "export" | "override" | "private"));
         let first = words.next().unwrap_or_default();
-        let name = first.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_.-".contains(c));
+        // A makefile takes nearly anything for a name, `$(ARCH)_FLAGS` too.
+        let name = first.trim_start_matches(|c: char| !":=?+!#;&|\"'".contains(c));
         let begins = |text: &str| ["=", ":=", "::=", "?=", "+="].iter().any(|sign| text.starts_with(sign));
         self.is_value = match self.dialect {
             Dialect::Shell => false,

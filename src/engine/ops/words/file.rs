@@ -168,7 +168,9 @@ impl<'a> BuildFile<'a> {
     /// What was seen and is left.
     pub fn strays(&self, what: &Lists, law: &Law<'_>) -> Vec<String> {
         match what {
-            Lists::Flags => self.stray_flags(),
+            Lists::Flags => {
+                [self.stray_flags(), unread::unclosed(&self.outline, (self.path, self.bytes))].concat()
+            }
             Lists::Named(names) => {
                 let known = [self.called(law), self.lists_of_kernels()].concat();
                 let unread = unread::told(&self.outline, &self.items, (self.path, self.bytes));

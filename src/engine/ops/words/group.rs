@@ -4,7 +4,7 @@ use super::items::{Item, Notation, Spelling};
 use super::outline::Outline;
 use super::settle::{Entry, Fate, Law, List, Ptx, Settled};
 use super::taken::selected;
-use super::undecided::decided_by;
+use super::undecided::Whole;
 use crate::engine::arch::{Code, Gencode};
 use crate::engine::ops::gencode::worlds::Presence;
 use crate::engine::syntax::words::Word;
@@ -92,50 +92,15 @@ pub fn settle(groups: &[Group], outline: &Outline, items: &[Item], law: &Law<'_>
         settled[at] = Some(one);
     }
     let mut settled: Vec<Option<Settled>> = settled.into_iter().map(Option::flatten).collect();
-    let emptied: Vec<usize> =
-        (0..groups.len()).filter(|at| empties(*at, (groups, outline, items), &settled, law)).collect();
+    let whole = Whole { groups, outline, items, settled: &settled, law };
+    let emptied: Vec<usize> = (0..groups.len()).filter(|at| whole.empties(*at)).collect();
     emptied.into_iter().for_each(|at| settled[at] = None);
-    for at in 0..groups.len() {
-        let told = |code: Code| {
-            let condition = decided_by(&groups[at], code, (groups, outline, items), &settled, law)?;
-            let label = code.label();
-            Some(format!("{condition} decides whether {label} is given: see to it where it does not hold"))
-        };
-        let new = |code: &Code| settled[at].as_ref().is_some_and(|one| one.added.contains(code));
-        let told: Vec<String> = law.wish.wanted().filter(new).filter_map(told).collect();
-        settled[at].iter_mut().for_each(|one| one.reported.extend(told.clone()));
+    let whole = Whole { groups, outline, items, settled: &settled, law };
+    let told: Vec<Vec<String>> = (0..groups.len()).map(|at| whole.told(at)).collect();
+    for (one, told) in settled.iter_mut().zip(told) {
+        one.iter_mut().for_each(|one| one.reported.extend_from_slice(&told));
     }
     settled
-}
-
-/// Whether a list loses what it gave under a condition, and nothing that stays is there whenever that was.
-fn empties(
-    at: usize,
-    (groups, outline, items): (&[Group], &Outline, &[Item]),
-    settled: &[Option<Settled>],
-    law: &Law<'_>,
-) -> bool {
-    let block_of = |group: &Group, at: usize| outline.sequences[items[group.items[at]].sequence].block;
-    let is_alike =
-        |other: &usize| *other == at || (groups[at].name.is_some() && groups[*other].is_like(&groups[at]));
-    let staying = |other: usize| {
-        let (group, settled) = (&groups[other], settled[other].as_ref());
-        let goes = |at: usize| settled.is_some_and(|one| one.fates[at] == Fate::Goes);
-        let kept =
-            (0..group.items.len()).filter(|at| !goes(*at) && !items[group.items[*at]].parts.is_empty());
-        let added = settled.into_iter().flat_map(|one| &one.additions).map(|one| one.neighbour);
-        kept.chain(added).map(|at| block_of(group, at)).collect::<Vec<usize>>()
-    };
-    let Some(own) = settled[at].as_ref().filter(|_| !law.cuda.is_empty()) else { return false };
-    let stays: Vec<usize> = (0..groups.len()).filter(is_alike).flat_map(staying).collect();
-    let is_dead = |block: usize| outline.blocks[block].presence.is_dead(law.worlds, law.cuda);
-    let is_left = |block: usize| {
-        let around = std::iter::successors(Some(block), |at| (*at != 0).then(|| outline.blocks[*at].parent));
-        around.into_iter().any(|block| outline.is_certain(block, &|at| stays.contains(&at), &is_dead))
-    };
-    let gone = (0..own.fates.len()).filter(|at| own.fates[*at] == Fate::Goes);
-    let mut gone = gone.map(|item| block_of(&groups[at], item)).filter(|block| !is_dead(*block));
-    gone.any(|block| !is_left(block))
 }
 
 impl List<'_> {

@@ -37,6 +37,13 @@ pub fn made(bytes: &[u8], word: &Word) -> Vec<Made> {
     found
 }
 
+/// The text of a call in a word that nothing ends; make stops there.
+pub fn unclosed(bytes: &[u8], word: &Word) -> Option<String> {
+    let mut places = word.range.clone().filter(|at| matches!(bytes.get(*at..at + 2), Some(b"$(" | b"${")));
+    let open = places.find(|at| closing(bytes, *at..word.range.end).is_none())?;
+    Some(String::from_utf8_lossy(&bytes[open..word.range.end]).into_owned())
+}
+
 /// Where a `$(…)` or `${…}` ends that begins here.
 fn closing(bytes: &[u8], range: Range<usize>) -> Option<usize> {
     let close = match bytes.get(range.clone())? {
@@ -142,6 +149,19 @@ mod tests {
         let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>().join(" ");
         let told = |one: Made| format!("{}|{}|{}", one.variable, texts(&one.list), texts(&one.body));
         made(text.as_bytes(), &word).into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_nothing_ends_is_seen() {
+        let unclosed = |text: &str| {
+            unclosed(
+                text.as_bytes(),
+                &Word { range: 0..text.len(), text: text.to_string(), quoted: Vec::new() },
+            )
+        };
+        assert_eq!(unclosed("x$(a)${b$(c)}$((d))"), None);
+        assert_eq!(unclosed("x$(a)$(b $(c)").as_deref(), Some("$(b $(c)"));
+        assert_eq!(unclosed("${a)").as_deref(), Some("${a)"));
     }
 
     #[test]

@@ -57,37 +57,82 @@ impl Settling<'_> {
     }
 }
 
-/// The condition that decides whether a result is given by the lists of one name, settled or not; nothing where it is
-/// given for certain, or not at all.
-pub fn decided_by(
-    group: &Group,
-    code: Code,
-    (groups, outline, items): (&[Group], &Outline, &[Item]),
-    settled: &[Option<Settled>],
-    law: &Law<'_>,
-) -> Option<String> {
-    let serves = |parts: &[Gencode]| parts.iter().any(|part| part.codes.iter().any(|own| own.serves(code)));
-    let block_of = |group: &Group, at: usize| outline.sequences[items[group.items[at]].sequence].block;
-    let giving = |at: usize| {
-        let (group, settled) = (&groups[at], settled.get(at).and_then(Option::as_ref));
+/// The lists of a file with what becomes of each.
+pub struct Whole<'a> {
+    pub groups: &'a [Group],
+    pub outline: &'a Outline,
+    pub items: &'a [Item],
+    pub settled: &'a [Option<Settled>],
+    pub law: &'a Law<'a>,
+}
+
+impl Whole<'_> {
+    /// The conditions that decide whether what a list adds is given.
+    pub fn told(&self, at: usize) -> Vec<String> {
+        let told = |code: Code| {
+            let (condition, label) = (self.decided_by(at, code)?, code.label());
+            Some(format!("{condition} decides whether {label} is given: see to it where it does not hold"))
+        };
+        let new = |code: &Code| self.settled[at].as_ref().is_some_and(|one| one.added.contains(code));
+        self.law.wish.wanted().filter(new).filter_map(told).collect()
+    }
+
+    /// The condition that decides whether a result is given by the lists of the name that one has, settled or not; nothing
+    /// where it is given for certain, or not at all.
+    fn decided_by(&self, at: usize, code: Code) -> Option<String> {
+        let serves =
+            |parts: &[Gencode]| parts.iter().any(|part| part.codes.iter().any(|own| own.serves(code)));
+        let alike = (0..self.groups.len()).filter(|other| self.groups[*other].is_like(&self.groups[at]));
+        let blocks = alike.flat_map(|other| self.blocks(other, &serves));
+        let blocks: Vec<usize> = blocks.filter(|block| !self.is_dead(*block)).collect();
+        if self.outline.is_certain(0, &|block| blocks.contains(&block), &|block| self.is_dead(block)) {
+            return None;
+        }
+        let own = self.blocks(at, &serves);
+        let choice = own.first().and_then(|block| self.outline.choices(*block).next())?;
+        Some(format!("`{}` (line {})", choice.condition, choice.line))
+    }
+
+    /// Whether a list loses what it gave under a condition, and nothing that stays is there whenever that was.
+    pub fn empties(&self, at: usize) -> bool {
+        let group = &self.groups[at];
+        let Some(own) = self.settled[at].as_ref().filter(|_| !self.law.cuda.is_empty()) else { return false };
+        let is_alike =
+            |other: &usize| *other == at || (group.name.is_some() && self.groups[*other].is_like(group));
+        let alike = (0..self.groups.len()).filter(is_alike);
+        let stays: Vec<usize> =
+            alike.flat_map(|other| self.blocks(other, &|parts| !parts.is_empty())).collect();
+        let is_left = |block: usize| {
+            let around =
+                std::iter::successors(Some(block), |at| (*at != 0).then(|| self.outline.blocks[*at].parent));
+            around.into_iter().any(|block| {
+                self.outline.is_certain(block, &|at| stays.contains(&at), &|block| self.is_dead(block))
+            })
+        };
+        let gone = (0..own.fates.len()).filter(|item| own.fates[*item] == Fate::Goes);
+        let mut gone = gone.map(|item| self.block_of(group, item)).filter(|block| !self.is_dead(*block));
+        gone.any(|block| !is_left(block))
+    }
+
+    /// The blocks in which a list afterwards has an entry of which this holds.
+    fn blocks(&self, at: usize, holds: &dyn Fn(&[Gencode]) -> bool) -> Vec<usize> {
+        let (group, settled) = (&self.groups[at], self.settled[at].as_ref());
         let kept =
             group.items.iter().enumerate().filter(|(at, item)| match settled.map(|one| &one.fates[*at]) {
                 Some(Fate::Goes) => false,
-                Some(Fate::Becomes(parts)) => serves(parts),
-                Some(Fate::Stays) | None => serves(&items[**item].parts),
+                Some(Fate::Becomes(parts)) => holds(parts),
+                Some(Fate::Stays) | None => holds(&self.items[**item].parts),
             });
-        let added = settled.into_iter().flat_map(|one| &one.additions).filter(|one| serves(&one.parts));
-        let blocks =
-            kept.map(|(at, _)| block_of(group, at)).chain(added.map(|one| block_of(group, one.neighbour)));
-        blocks.collect::<Vec<usize>>()
-    };
-    let is_dead = |block: usize| outline.blocks[block].presence.is_dead(law.worlds, law.cuda);
-    let alike = (0..groups.len()).filter(|at| groups[*at].is_like(group));
-    let blocks: Vec<usize> = alike.flat_map(giving).filter(|block| !is_dead(*block)).collect();
-    if outline.is_certain(0, &|block| blocks.contains(&block), &is_dead) {
-        return None;
+        let added = settled.into_iter().flat_map(|one| &one.additions).filter(|one| holds(&one.parts));
+        let entries = kept.map(|(at, _)| at).chain(added.map(|one| one.neighbour));
+        entries.map(|at| self.block_of(group, at)).collect()
     }
-    let own = (0..groups.len()).find(|at| std::ptr::eq(&groups[*at], group)).map(giving)?;
-    let choice = own.first().and_then(|block| outline.choices(*block).next())?;
-    Some(format!("`{}` (line {})", choice.condition, choice.line))
+
+    fn block_of(&self, group: &Group, at: usize) -> usize {
+        self.outline.sequences[self.items[group.items[at]].sequence].block
+    }
+
+    fn is_dead(&self, block: usize) -> bool {
+        self.outline.blocks[block].presence.is_dead(self.law.worlds, self.law.cuda)
+    }
 }

@@ -3,10 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::items::{self, Asked, Item};
+use super::made;
 use super::outline::{Outline, Sequence};
 use super::taken::taken;
 use crate::engine::arch::parse_codes;
 use crate::engine::source::line_of;
+use crate::engine::syntax::words::Dialect;
+
+/// What flags of architectures have in them.
+const MARKS: [&str; 3] = ["-arch", "arch=", "sm_"];
 
 /// What a person should look at; `items` are the entries of named lists that were read.
 pub fn told(outline: &Outline, items: &[Item], (path, bytes): (&str, &[u8])) -> Vec<String> {
@@ -33,6 +38,21 @@ pub fn told(outline: &Outline, items: &[Item], (path, bytes): (&str, &[u8])) -> 
     let mut told: Vec<String> = unread.filter_map(told).collect();
     told.dedup();
     told
+}
+
+/// Calls of a makefile that nothing ends, on the lines that speak of architectures.
+pub fn unclosed(outline: &Outline, (path, bytes): (&str, &[u8])) -> Vec<String> {
+    if Dialect::of_path(path) != Dialect::Make || outline.is_cmake {
+        return Vec::new();
+    }
+    let speaks =
+        |one: &&Sequence| one.words.iter().any(|word| MARKS.iter().any(|mark| word.text.contains(mark)));
+    let told = |one: &Sequence| {
+        let (word, text) = one.words.iter().find_map(|word| Some((word, made::unclosed(bytes, word)?)))?;
+        let line = line_of(bytes, word.range.start);
+        Some(format!("{path} line {line}: nothing on it ends `{text}`, and what stands there was not read"))
+    };
+    outline.sequences.iter().filter(speaks).filter_map(told).collect()
 }
 
 /// The values of the innermost loop that gives a variable its value at a place.

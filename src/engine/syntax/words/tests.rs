@@ -38,6 +38,7 @@ fn lines_are_continued_and_quotes_seen_through() {
         read(Dialect::Docker, "ENV A=1;2\nRUN a;b\narg B=(1)\n"),
         ["ENV|A=1;2", "RUN|a", "b", "arg|B=(1)"]
     );
+    assert_eq!(read(Dialect::Make, "$(N)_F = 1;2\n)-a=3 (4\n"), ["$(N)_F|=|1;2", ")-a=3|(4"]);
     assert_eq!(read(Dialect::Make, "X := $(foreach d,$(L),-I$(d)) y\n"), ["X|:=|$(foreach d,$(L),-I$(d))|y"]);
 }
 

@@ -276,6 +276,46 @@ fn a_file_that_is_far_too_large_is_left_out() {
     world.run(&APPLY).exits(0).says(&["note: table.h has 6 MB and was not looked at", "done: files in "]);
 }
 
+/// What grows with the square of a file's length is done in seconds, what grew with its cube was not done in an hour.
+#[test]
+fn files_that_scripts_wrote_are_patched_too() {
+    let flag = "[\"-gencode\", \"arch=compute_80,code=sm_80\"]";
+    let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let guards = lines(80, &|at| format!("if v >= Version(\"11.{}\"):\n    flags += {flag}\n", at % 8));
+    let sum = vec![flag; 40].join(" + ");
+    let bodies = [
+        format!("flags = []\n{}", lines(1000, &|_| format!("flags += {flag}\n"))),
+        format!("v = Version(torch.version.cuda)\nflags = []\n{guards}"),
+        format!(
+            "flags = []\nif a:\n    pass\n{}",
+            lines(60, &|at| format!("elif a{at}:\n    flags += {flag}\n"))
+        ),
+        format!("flags = {sum}\n"),
+        format!("f0 = {flag}\n{}flags = f200\n", lines(200, &|at| format!("f{} = f{at} + {flag}\n", at + 1))),
+    ];
+    for body in bodies {
+        let world = World::bare();
+        let setup = format!(
+            "import torch\nfrom packaging.version import Version\nfrom setuptools import setup\n\
+             from torch.utils.cpp_extension import CUDAExtension\n{body}\
+             setup(ext_modules=[CUDAExtension('ops', ['ops.cu'], extra_compile_args={{'nvcc': flags}})])\n"
+        );
+        world.write("work/ext/ops.cu", "__global__ void k() {}\n");
+        world.write("work/ext/setup.py", setup);
+        world.run(&["apply", "./ext", "--add-arch", "120"]).exits(0).says(&["adds 120"]);
+    }
+}
+
+#[test]
+fn what_python_refuses_to_nest_stops_the_run() {
+    let world = World::bare();
+    plain(&world, "work/ext");
+    let nested: String = (0..600).map(|depth| format!("{}if a:\n", " ".repeat(depth))).collect();
+    world.write("work/ext/setup.py", format!("{nested}{}CUDAExtension()\n", " ".repeat(600)));
+    let run = world.run_without_trace(&["apply", "./ext", "--add-arch", "120"]);
+    run.fails(&["setup.py: it is indented more than 100 levels deep, which Python does not take"]);
+}
+
 #[test]
 fn the_fallback_is_listed_and_explained_and_has_no_releases() {
     let world = World::bare();

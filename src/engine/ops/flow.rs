@@ -361,7 +361,7 @@ pub fn exclude_each_other(one: Node<'_>, other: Node<'_>) -> bool {
 }
 
 /// The statement, or the expression, that a branch belongs to.
-fn chooser(branch: Node<'_>) -> Option<Node<'_>> {
+pub fn chooser(branch: Node<'_>) -> Option<Node<'_>> {
     let parent = branch.parent()?;
     if parent.kind().ends_with("_clause") { parent.parent() } else { Some(parent) }
 }

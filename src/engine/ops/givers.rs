@@ -7,7 +7,7 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::Aim;
-use super::flow::{Ends, Flow, Place, begins, branches, exclude_each_other, list_added_to};
+use super::flow::{Ends, Flow, Place, begins, branches, chooser, exclude_each_other, list_added_to};
 use super::gencode::any::can_be_guarded;
 use super::gencode::guard::{ANY_TOOLKIT, Evaluation};
 use super::gencode::{ArchWish, Toolchain};
@@ -364,8 +364,7 @@ pub fn is_certain(branch: Node<'_>, evaluation: &Evaluation<'_>) -> bool {
         asks_for_any || evaluation.presence(condition).is_certain()
     };
     let Some(owner) = branch.parent() else { return false };
-    let statement = if owner.kind().ends_with("_clause") { owner.parent() } else { Some(owner) };
-    match statement.filter(|statement| statement.kind() == "if_statement") {
+    match chooser(branch).filter(|statement| statement.kind() == "if_statement") {
         Some(statement) => {
             let clauses = significant_children(statement).into_iter();
             let clauses = clauses.filter(|child| child.kind() == "elif_clause");
